@@ -78,6 +78,8 @@ void WriteChunk(const PeerChunk& chunk, FieldWriter* to) {
       events.deliveries.size(),
       [&](size_t i) -> const Delivery& { return events.deliveries[i]; }, to);
   (*to)(chunk.why_closed);
+  to->Flags(chunk.answers, chunk.notice, chunk.may_have);
+  (*to)(chunk.held);
 }
 
 bool ReadChunk(absl::string_view name, FieldReader* from, PeerChunk* chunk) {
@@ -94,6 +96,8 @@ bool ReadChunk(absl::string_view name, FieldReader* from, PeerChunk* chunk) {
     return false;
   }
   (*from)(chunk->why_closed);
+  from->Flags(chunk->answers, chunk->notice, chunk->may_have);
+  (*from)(chunk->held);
   return from->ok() && events.shared <= events.batches.size();
 }
 

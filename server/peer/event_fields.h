@@ -64,6 +64,12 @@ void CodeFields(Coder& code, T& info) {
 struct PeerChunk {
   EventChunk chunk;
   absl::Status why_closed;
+  // Of a member in several partitions; see PeerGrant. Whether this answers a grant.
+  bool answers = false;
+  // There is no chunk, but there may be events, or the member holds fewer.
+  bool notice = false;
+  bool may_have = false;
+  int held = 0;
 
   // Whether it has more to say than where the reader stands.
   bool has_content() const {

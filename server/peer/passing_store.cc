@@ -13,6 +13,24 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
+template <typename Outcome>
+constexpr bool kOpens = std::is_same_v<Outcome, absl::StatusOr<Store::Readers>>;
+
+// Opens readers: `open(store, wake, finish)`.
+template <typename Open>
+struct Opening {
+  Store::Wake wake;
+  Open open;
+
+  void operator()(Store* store, Store::DoneWith<Store::Readers> finish) const {
+    open(store, wake, std::move(finish));
+  }
+};
+template <typename Open>
+Opening<Open> OpeningBy(Store::Wake wake, Open open) {
+  return {std::move(wake), std::move(open)};
+}
+
 }  // namespace
 
 absl::Status PassingStore::OwnershipLost() {
@@ -24,18 +42,8 @@ absl::Status PassingStore::OwnershipLost() {
 
 Store::Readers PassingStore::Keep(const About& /*about*/,
                                   const std::shared_ptr<Store>& /*kept*/,
-                                  Readers readers) {
+                                  const Wake& /*wake*/, Readers readers) {
   return readers;
-}
-
-template <typename Outcome>
-void PassingStore::Kept(const About& about, const std::shared_ptr<Store>& kept,
-                        Outcome* outcome) {
-  if constexpr (std::is_same_v<Outcome, absl::StatusOr<Readers>>) {
-    if (kept != nullptr && outcome->ok()) {
-      *outcome = Keep(about, kept, *std::move(*outcome));
-    }
-  }
 }
 
 template <typename Outcome, typename Make>
@@ -54,7 +62,11 @@ class PassingStore::CallOf final : public Call {
       if (!StatusOf(outcome).ok() && owner_.Again(self, StatusOf(outcome))) {
         return;
       }
-      owner_.Kept(about, kept_, &outcome);
+      if constexpr (kOpens<Outcome>) {
+        if (kept_ != nullptr && outcome.ok()) {
+          outcome = owner_.Keep(about, kept_, make_.wake, *std::move(outcome));
+        }
+      }
       done_(std::move(outcome));
     });
   }
@@ -73,11 +85,11 @@ void PassingStore::Pass(const About& about, Make make, Finish<Outcome> done) {
   Store* const store = choice.store;
   if (store != nullptr && !choice.may_repeat) {
     if (choice.kept == nullptr) return make(store, std::move(done));
-    return make(store, [this, about, kept = std::move(choice.kept),
-                        done = std::move(done)](Outcome outcome) mutable {
-      Kept(about, kept, &outcome);
-      done(std::move(outcome));
-    });
+    if constexpr (!kOpens<Outcome>) {
+      return make(store,
+                  [kept = std::move(choice.kept), done = std::move(done)](
+                      Outcome outcome) mutable { done(std::move(outcome)); });
+    }
   }
   const auto call = std::make_shared<CallOf<Outcome, Make>>(
       this, about, std::move(make), std::move(done));
@@ -324,10 +336,12 @@ void PassingStore::OpenLogs(absl::Span<const std::string> names, LogStart start,
                             DoneWith<Readers> done) {
   Pass<absl::StatusOr<Readers>>(
       {.names = names},
-      [=, points = &points, wake = std::move(wake)](Store* store,
-                                                    DoneWith<Readers> finish) {
-        store->OpenLogs(names, start, *points, wake, std::move(finish));
-      },
+      OpeningBy(std::move(wake),
+                [=, points = &points](Store* store, const Wake& own_wake,
+                                      DoneWith<Readers> finish) {
+                  store->OpenLogs(names, start, *points, own_wake,
+                                  std::move(finish));
+                }),
       std::move(done));
 }
 
@@ -336,10 +350,12 @@ void PassingStore::OpenChanges(absl::Span<const std::string> names,
                                Wake wake, DoneWith<Readers> done) {
   Pass<absl::StatusOr<Readers>>(
       {.names = names},
-      [=, points = &points, wake = std::move(wake)](Store* store,
-                                                    DoneWith<Readers> finish) {
-        store->OpenChanges(names, start, *points, wake, std::move(finish));
-      },
+      OpeningBy(std::move(wake),
+                [=, points = &points](Store* store, const Wake& own_wake,
+                                      DoneWith<Readers> finish) {
+                  store->OpenChanges(names, start, *points, own_wake,
+                                     std::move(finish));
+                }),
       std::move(done));
 }
 
@@ -348,10 +364,12 @@ void PassingStore::JoinGroups(absl::Span<const std::string> names,
                               DoneWith<Readers> done) {
   Pass<absl::StatusOr<Readers>>(
       {.names = names, .turns = About::Turns::kOneAtATime},
-      [names, membership = std::move(membership), wake = std::move(wake)](
-          Store* store, DoneWith<Readers> finish) {
-        store->JoinGroups(names, membership, wake, std::move(finish));
-      },
+      Opening{
+          std::move(wake),
+          [names, membership = std::move(membership)](
+              Store* store, const Wake& own_wake, DoneWith<Readers> finish) {
+            store->JoinGroups(names, membership, own_wake, std::move(finish));
+          }},
       std::move(done));
 }
 
@@ -360,10 +378,12 @@ void PassingStore::OpenExpiring(absl::Span<const std::string> names,
                                 DoneWith<Readers> done) {
   Pass<absl::StatusOr<Readers>>(
       {.names = names},
-      [names, options = std::move(options), wake = std::move(wake)](
-          Store* store, DoneWith<Readers> finish) {
-        store->OpenExpiring(names, options, wake, std::move(finish));
-      },
+      Opening{
+          std::move(wake),
+          [names, options = std::move(options)](
+              Store* store, const Wake& own_wake, DoneWith<Readers> finish) {
+            store->OpenExpiring(names, options, own_wake, std::move(finish));
+          }},
       std::move(done));
 }
 

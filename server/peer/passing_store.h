@@ -136,9 +136,10 @@ class PassingStore : public Store {
   // Of a batch whose later turn cannot be taken where the first ones were.
   static absl::Status OwnershipLost();
 
-  // The readers of `kept`, as the caller gets them: they must keep it.
+  // The readers of `kept`, which have this wake, as the caller gets them: they must keep
+  // it.
   virtual Readers Keep(const About& about, const std::shared_ptr<Store>& kept,
-                       Readers readers);
+                       const Wake& wake, Readers readers);
 
  private:
   template <typename Outcome>
@@ -150,9 +151,6 @@ class PassingStore : public Store {
   // the caller's.
   template <typename Outcome, typename Make>
   void Pass(const About& about, Make make, Finish<Outcome> done);
-  template <typename Outcome>
-  void Kept(const About& about, const std::shared_ptr<Store>& kept,
-            Outcome* outcome);
 };
 
 }  // namespace timecache::server

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_PEER_PEER_ANSWER_H_
 #define TIMECACHED_SERVER_PEER_PEER_ANSWER_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -35,8 +36,9 @@ std::string WrittenOptions(const Options& options) {
   return writer.Take();
 }
 
+// `call` is a PeerCall's number: see kWholeNamespace.
 template <typename... Fields>
-std::string WriteCall(PeerCall call, const Fields&... fields) {
+std::string WriteCall(uint8_t call, const Fields&... fields) {
   FieldWriter writer;
   writer(call, fields...);
   return writer.Take();

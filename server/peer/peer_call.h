@@ -43,6 +43,10 @@ enum class PeerCall : uint8_t {
   kOpenExpiring = 25,
 };
 
+// Added to the number of a call that is about a namespace with all its partitions, and is
+// for the node that serves its home: see home_router.h. Without it a call is about maps.
+inline constexpr uint8_t kWholeNamespace = 0x80;
+
 // One message on the wire ends behind the frame that makes it so large, which is
 // parted there.
 inline constexpr size_t kMaxPeerMessageBytes = size_t{1} << 20;
@@ -65,6 +69,13 @@ inline constexpr int64_t kMaxPeerChunkBytes =
     static_cast<int64_t>(kMaxEventBatchBytes);
 
 // The body of a FRAME_KIND_GRANT.
+//
+// A member that is one in several partitions (Membership::in_several) may hold only so
+// many events in all of them, which are at several nodes: the reading node keeps that
+// limit. So nothing is granted before the other node has said that there may be events.
+// A grant then is of as many as there is room for, which counts as used until the grant's
+// answer: it always has one, a chunk that says how many events the member holds there. A
+// grant of none says that it takes nothing now.
 struct PeerGrant {
   int events = kMaxEventBatchEvents;
   int64_t bytes = kMaxPeerChunkBytes;

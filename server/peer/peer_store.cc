@@ -36,21 +36,28 @@ absl::Status ReadResults(const absl::StatusOr<std::string>& body,
   return reader.ok() ? absl::OkStatus() : Malformed();
 }
 
-std::string WriteBatch(PeerCall call, absl::string_view name,
-                       absl::Span<const Operation> operations) {
-  FieldWriter writer;
-  writer(call, name);
-  WriteOperations(operations, &writer);
-  return writer.Take();
-}
-
-std::string WriteNames(PeerCall call, absl::Span<const std::string> names,
-                       const auto&... fields) {
-  return WriteCall(call, std::vector<std::string>(names.begin(), names.end()),
-                   fields...);
+std::vector<std::string> Copy(absl::Span<const std::string> names) {
+  return {names.begin(), names.end()};
 }
 
 }  // namespace
+
+template <typename... Fields>
+std::string PeerStore::Body(PeerCall call, const Fields&... fields) const {
+  const auto number = static_cast<uint8_t>(call);
+  return WriteCall(of_ == Of::kMaps
+                       ? number
+                       : static_cast<uint8_t>(number | kWholeNamespace),
+                   fields...);
+}
+
+std::string PeerStore::BatchBody(PeerCall call, absl::string_view name,
+                                 absl::Span<const Operation> operations) const {
+  FieldWriter writer;
+  writer.Append(Body(call, name));
+  WriteOperations(operations, &writer);
+  return writer.Take();
+}
 
 template <typename Answer>
 void PeerStore::Ask(bool reads, std::string&& body, DoneWith<Answer> done) {
@@ -82,7 +89,7 @@ void PeerStore::Execute(absl::string_view name,
   std::function<void()> on_applied;
   if (progress != nullptr) on_applied = progress->on_applied;
   link_->Start(
-      {.body = WriteBatch(PeerCall::kExecute, name, operations),
+      {.body = BatchBody(PeerCall::kExecute, name, operations),
        .reads = OnlyReads(operations),
        .on_applied = std::move(on_applied),
        .answered = [results, progress, done = std::move(done)](
@@ -101,7 +108,7 @@ void PeerStore::ExecuteAtomic(absl::string_view name,
                               absl::Span<const Operation> operations,
                               absl::Span<Result> results, Done done) {
   link_->Start(
-      {.body = WriteBatch(PeerCall::kExecuteAtomic, name, operations),
+      {.body = BatchBody(PeerCall::kExecuteAtomic, name, operations),
        .reads = OnlyReads(operations),
        .answered = [results, done = std::move(done)](
                        const absl::StatusOr<std::string>& answer) mutable {
@@ -110,15 +117,15 @@ void PeerStore::ExecuteAtomic(absl::string_view name,
 }
 
 void PeerStore::GetSize(absl::string_view name, DoneWith<NamespaceSize> done) {
-  Ask(true, WriteCall(PeerCall::kGetSize, name), std::move(done));
+  Ask(true, Body(PeerCall::kGetSize, name), std::move(done));
 }
 
 void PeerStore::Scan(absl::string_view name, absl::string_view prefix,
                      int max_entries, int64_t max_bytes, ScanPosition* position,
                      bool* more, EntryVisitor visit, Done done) {
   link_->Start(
-      {.body = WriteCall(PeerCall::kScan, name, prefix, max_entries, max_bytes,
-                         *position),
+      {.body = Body(PeerCall::kScan, name, prefix, max_entries, max_bytes,
+                    *position),
        .reads = true,
        .answered = [position, more, visit = std::move(visit),
                     done = std::move(done)](
@@ -237,13 +244,12 @@ struct Updating : std::enable_shared_from_this<Updating<Info, Options>> {
 void PeerStore::CreateNamespace(absl::string_view name,
                                 NamespaceOptions options,
                                 DoneWith<NamespaceInfo> done) {
-  Ask(false, WriteCall(PeerCall::kCreateNamespace, name, options),
-      std::move(done));
+  Ask(false, Body(PeerCall::kCreateNamespace, name, options), std::move(done));
 }
 
 void PeerStore::GetNamespace(absl::string_view name, bool include_statistics,
                              DoneWith<NamespaceInfo> done) {
-  Ask(true, WriteCall(PeerCall::kGetNamespace, name, include_statistics),
+  Ask(true, Body(PeerCall::kGetNamespace, name, include_statistics),
       std::move(done));
 }
 
@@ -252,7 +258,7 @@ void PeerStore::ListNamespaces(ListQuery query,
   List<NamespaceInfo>(
       std::move(query),
       [this](const ListQuery& page, DoneWith<Page<NamespaceInfo>> found) {
-        Ask(true, WriteCall(PeerCall::kListNamespaces, page), std::move(found));
+        Ask(true, Body(PeerCall::kListNamespaces, page), std::move(found));
       },
       std::move(done));
 }
@@ -268,7 +274,7 @@ void PeerStore::UpdateNamespace(absl::string_view name,
   update->set = [this, name](const NamespaceOptions& seen,
                              const NamespaceOptions& wanted,
                              DoneWith<UpdateAnswer<NamespaceInfo>> updated) {
-    Ask(false, WriteCall(PeerCall::kUpdateNamespace, name, seen, wanted),
+    Ask(false, Body(PeerCall::kUpdateNamespace, name, seen, wanted),
         std::move(updated));
   };
   update->change = std::move(change);
@@ -277,34 +283,34 @@ void PeerStore::UpdateNamespace(absl::string_view name,
 }
 
 void PeerStore::DeleteNamespace(absl::string_view name, Done done) {
-  Tell(WriteCall(PeerCall::kDeleteNamespace, name), std::move(done));
+  Tell(Body(PeerCall::kDeleteNamespace, name), std::move(done));
 }
 
 void PeerStore::RotateNamespace(absl::string_view name,
                                 DoneWith<int64_t> done) {
-  Ask(false, WriteCall(PeerCall::kRotateNamespace, name), std::move(done));
+  Ask(false, Body(PeerCall::kRotateNamespace, name), std::move(done));
 }
 
 void PeerStore::GetDeaths(absl::string_view name, DeathsQuery query,
                           DoneWith<DeathsAhead> done) {
-  Ask(true, WriteCall(PeerCall::kGetDeaths, name, query), std::move(done));
+  Ask(true, Body(PeerCall::kGetDeaths, name, query), std::move(done));
 }
 
 void PeerStore::GetHotKeys(absl::string_view name, size_t max_keys,
                            DoneWith<HotKeys> done) {
-  Ask(true, WriteCall(PeerCall::kGetHotKeys, name, max_keys), std::move(done));
+  Ask(true, Body(PeerCall::kGetHotKeys, name, max_keys), std::move(done));
 }
 
 // --- Groups.
 
 void PeerStore::CreateGroup(GroupName name, NewGroup group,
                             DoneWith<GroupInfo> done) {
-  Ask(false, WriteCall(PeerCall::kCreateGroup, name, group), std::move(done));
+  Ask(false, Body(PeerCall::kCreateGroup, name, group), std::move(done));
 }
 
 void PeerStore::GetGroup(GroupName name, bool include_statistics,
                          DoneWith<GroupInfo> done) {
-  Ask(true, WriteCall(PeerCall::kGetGroup, name, include_statistics),
+  Ask(true, Body(PeerCall::kGetGroup, name, include_statistics),
       std::move(done));
 }
 
@@ -314,7 +320,7 @@ void PeerStore::ListGroups(absl::string_view namespace_name, ListQuery query,
       std::move(query),
       [this, namespace_name](const ListQuery& page,
                              DoneWith<Page<GroupInfo>> found) {
-        Ask(true, WriteCall(PeerCall::kListGroups, namespace_name, page),
+        Ask(true, Body(PeerCall::kListGroups, namespace_name, page),
             std::move(found));
       },
       std::move(done));
@@ -329,7 +335,7 @@ void PeerStore::UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
   update->set = [this, name](const GroupOptions& seen,
                              const GroupOptions& wanted,
                              DoneWith<UpdateAnswer<GroupInfo>> updated) {
-    Ask(false, WriteCall(PeerCall::kUpdateGroup, name, seen, wanted),
+    Ask(false, Body(PeerCall::kUpdateGroup, name, seen, wanted),
         std::move(updated));
   };
   update->change = std::move(change);
@@ -338,24 +344,23 @@ void PeerStore::UpdateGroup(GroupName name, OptionsChange<GroupOptions> change,
 }
 
 void PeerStore::DeleteGroup(GroupName name, Done done) {
-  Tell(WriteCall(PeerCall::kDeleteGroup, name), std::move(done));
+  Tell(Body(PeerCall::kDeleteGroup, name), std::move(done));
 }
 
 void PeerStore::ListMembers(GroupName name,
                             DoneWith<std::vector<MemberInfo>> done) {
-  Ask(true, WriteCall(PeerCall::kListMembers, name), std::move(done));
+  Ask(true, Body(PeerCall::kListMembers, name), std::move(done));
 }
 
 void PeerStore::SeekGroup(GroupName name, LogPosition position, bool drop,
                           DoneWith<SeekResult> done) {
-  Ask(false, WriteCall(PeerCall::kSeekGroup, name, position, drop),
-      std::move(done));
+  Ask(false, Body(PeerCall::kSeekGroup, name, position, drop), std::move(done));
 }
 
 void PeerStore::ListUnsettled(GroupName name, UnsettledQuery query,
                               DoneWith<UnsettledPage> done) {
   link_->Start(
-      {.body = WriteCall(PeerCall::kListUnsettled, name, query),
+      {.body = Body(PeerCall::kListUnsettled, name, query),
        .reads = true,
        .answered =
            [ns = std::string(PlaceOf(name.namespace_name).namespace_name),
@@ -376,7 +381,7 @@ void PeerStore::ListUnsettled(GroupName name, UnsettledQuery query,
 void PeerStore::Settle(GroupName name, absl::Span<const Settlement> settlements,
                        absl::Span<SettleResult> results, Done done) {
   link_->Start(
-      {.body = WriteCall(
+      {.body = Body(
            PeerCall::kSettle, name,
            std::vector<Settlement>(settlements.begin(), settlements.end())),
        .answered = [results, done = std::move(done)](
@@ -393,14 +398,14 @@ void PeerStore::Settle(GroupName name, absl::Span<const Settlement> settlements,
 // --- Watches.
 
 void PeerStore::Open(absl::Span<const std::string> names, PeerReaderKind kind,
-                     const Wake& wake, std::string body,
-                     DoneWith<Readers> done) {
+                     const Wake& wake, std::string body, DoneWith<Readers> done,
+                     const std::shared_ptr<InFlightLimit>& in_flight) {
   std::vector<std::shared_ptr<ReceivedChunks>> chunks;
   std::vector<std::shared_ptr<PeerReader>> readers;
   for (const std::string& name : names) {
     // Of the namespace, whatever its map is called.
     chunks.push_back(std::make_shared<ReceivedChunks>(
-        std::string(PlaceOf(name).namespace_name), kind, wake));
+        std::string(PlaceOf(name).namespace_name), kind, wake, in_flight));
     readers.push_back(chunks.back());
   }
   link_->Start(
@@ -437,31 +442,35 @@ void PeerStore::OpenLogs(absl::Span<const std::string> names, LogStart start,
                          const LogPoints& points, Wake wake,
                          DoneWith<Readers> done) {
   Open(names, PeerReaderKind::kLog, wake,
-       WriteNames(PeerCall::kOpenLogs, names, start, points), std::move(done));
+       Body(PeerCall::kOpenLogs, Copy(names), start, points), std::move(done));
 }
 
 void PeerStore::OpenChanges(absl::Span<const std::string> names, LogStart start,
                             const LogPoints& points, Wake wake,
                             DoneWith<Readers> done) {
   Open(names, PeerReaderKind::kLog, wake,
-       WriteNames(PeerCall::kOpenChanges, names, start, points),
+       Body(PeerCall::kOpenChanges, Copy(names), start, points),
        std::move(done));
 }
 
 void PeerStore::JoinGroups(absl::Span<const std::string> names,
                            Membership membership, Wake wake,
                            DoneWith<Readers> done) {
-  Open(names,
-       membership.fetches ? PeerReaderKind::kFetch : PeerReaderKind::kMember,
-       wake, WriteNames(PeerCall::kJoinGroups, names, membership),
-       std::move(done));
+  PeerReaderKind kind =
+      membership.fetches ? PeerReaderKind::kFetch : PeerReaderKind::kMember;
+  if (membership.in_several()) {
+    kind = membership.fetches ? PeerReaderKind::kPartOfFetch
+                              : PeerReaderKind::kPartOfMember;
+  }
+  Open(names, kind, wake, Body(PeerCall::kJoinGroups, Copy(names), membership),
+       std::move(done), membership.in_flight);
 }
 
 void PeerStore::OpenExpiring(absl::Span<const std::string> names,
                              ExpiringOptions options, Wake wake,
                              DoneWith<Readers> done) {
   Open(names, PeerReaderKind::kLog, wake,
-       WriteNames(PeerCall::kOpenExpiring, names, options), std::move(done));
+       Body(PeerCall::kOpenExpiring, Copy(names), options), std::move(done));
 }
 
 }  // namespace timecache::server

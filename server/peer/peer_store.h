@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_PEER_PEER_STORE_H_
 #define TIMECACHED_SERVER_PEER_PEER_STORE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,7 +40,10 @@ class PeerStore final : public Store {
   // Names of one page of a list.
   static constexpr size_t kListPage = 256;
 
-  explicit PeerStore(std::shared_ptr<PeerLink> link) : link_(std::move(link)) {}
+  // What the calls are about: see kWholeNamespace.
+  enum class Of : uint8_t { kMaps, kWholeNamespaces };
+  explicit PeerStore(std::shared_ptr<PeerLink> link, Of of = Of::kMaps)
+      : link_(std::move(link)), of_(of) {}
   // Ends its calls.
   ~PeerStore() override { link_->Stop(); }
 
@@ -109,9 +113,16 @@ class PeerStore final : public Store {
   void Ask(bool reads, std::string&& body, DoneWith<Answer> done);
   void Tell(std::string body, Done done);
   void Open(absl::Span<const std::string> names, PeerReaderKind kind,
-            const Wake& wake, std::string body, DoneWith<Readers> done);
+            const Wake& wake, std::string body, DoneWith<Readers> done,
+            const std::shared_ptr<InFlightLimit>& in_flight = nullptr);
+
+  template <typename... Fields>
+  std::string Body(PeerCall call, const Fields&... fields) const;
+  std::string BatchBody(PeerCall call, absl::string_view name,
+                        absl::Span<const Operation> operations) const;
 
   const std::shared_ptr<PeerLink> link_;
+  const Of of_;
 };
 
 }  // namespace timecache::server

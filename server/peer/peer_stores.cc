@@ -40,6 +40,15 @@ std::shared_ptr<grpc::Channel> Connect(
 
 Store* PeerStores::At(const std::string& address) {
   absl::MutexLock lock(&mu_);
+  return PeerAt(address).store.get();
+}
+
+Store* PeerStores::WholeAt(const std::string& address) {
+  absl::MutexLock lock(&mu_);
+  return PeerAt(address).whole.get();
+}
+
+PeerStores::Peer& PeerStores::PeerAt(const std::string& address) {
   Peer& peer = peers_[address];
   if (peer.store == nullptr) {
     peer.link = std::make_shared<PeerLink>(
@@ -52,13 +61,15 @@ Store* PeerStores::At(const std::string& address) {
                           .authorization = options_.authorization,
                           .counts = &counts_});
     peer.store = std::make_unique<PeerStore>(peer.link);
+    peer.whole =
+        std::make_unique<PeerStore>(peer.link, PeerStore::Of::kWholeNamespaces);
     if (stopped_) {
       peer.link->Stop();
     } else {
       BeginTicks();
     }
   }
-  return peer.store.get();
+  return peer;
 }
 
 void PeerStores::After(std::chrono::milliseconds delay,

@@ -44,6 +44,8 @@ class PeerStores {
 
   // The node at "host:port". Valid as long as this is.
   Store* At(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
+  // The same for calls about whole namespaces: see kWholeNamespace.
+  Store* WholeAt(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Calls it that much later, or at once after Stop.
   void After(std::chrono::milliseconds delay, absl::AnyInvocable<void()> work)
@@ -58,12 +60,14 @@ class PeerStores {
   struct Peer {
     std::shared_ptr<PeerLink> link;
     std::unique_ptr<PeerStore> store;
+    std::unique_ptr<PeerStore> whole;
   };
   struct Later {
     PeerLink::Time due;
     absl::AnyInvocable<void()> work;
   };
 
+  Peer& PeerAt(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginTicks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Tick() ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -45,26 +45,48 @@ std::string BodyOf(const auto&... fields) {
 
 bool ReceivedChunks::Begin(PeerChunk first) {
   absl::MutexLock lock(&mu_);
-  granted_ = kind_ == PeerReaderKind::kLog ? kMaxPeerChunks : 1;
+  if (of_part()) {
+    may_have_ = first.chunk.more || first.chunk.at_limit;
+    const bool granted = !first.chunk.deliveries.empty();
+    chunks_.push_back(std::move(first));
+    return !granted;
+  }
+  granted_ = of_log() ? kMaxPeerChunks : 1;
   if (first.has_content()) --granted_;
   chunks_.push_back(std::move(first));
   return granted_ >= 0;
+}
+
+EventChunk ReceivedChunks::TakePlace(int max_events, int64_t max_bytes,
+                                     std::optional<PeerGrant>* grant) {
+  idle_ = true;
+  EventChunk place = PlaceOf(place_);
+  // A group whose stream ends takes nothing more.
+  const bool takes = !of_log() && max_events > 0 && !place_.closed;
+  if (takes && granted_ == 0 && (!of_part() || may_have_)) {
+    if (of_part()) {
+      may_have_ = false;
+      if (in_flight_ != nullptr) {
+        max_events = std::min(max_events, in_flight_->room());
+        in_flight_->Add(max_events);
+        lent_ += max_events;
+      }
+      asked_ = max_events;
+    }
+    *grant = PeerGrant{max_events, std::min(max_bytes, kMaxPeerChunkBytes)};
+    ++granted_;
+  }
+  // A fetch waits for what it has asked for.
+  place.storing |= kind_ == PeerReaderKind::kPartOfFetch && granted_ > 0;
+  return place;
 }
 
 EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
                                 bool at_least_one,
                                 std::optional<PeerGrant>* grant) {
   absl::MutexLock lock(&mu_);
-  const bool of_log = kind_ == PeerReaderKind::kLog;
-  // A group whose stream ends takes nothing more.
-  const bool stopped = !of_log && max_events == 0;
-  if (chunks_.empty() || stopped) {
-    idle_ = true;
-    if (!of_log && !stopped && granted_ == 0 && !place_.closed) {
-      *grant = PeerGrant{max_events, std::min(max_bytes, kMaxPeerChunkBytes)};
-      ++granted_;
-    }
-    return PlaceOf(place_);
+  if (chunks_.empty() || (!of_log() && max_events == 0)) {
+    return TakePlace(max_events, max_bytes, grant);
   }
   if (!at_least_one && !Fits(chunks_.front().chunk, max_events, max_bytes)) {
     EventChunk place = PlaceOf(place_);
@@ -73,7 +95,7 @@ EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
   }
   PeerChunk chunk = std::move(chunks_.front());
   chunks_.pop_front();
-  if (of_log && chunk.has_content()) {
+  if (of_log() && chunk.has_content()) {
     *grant = PeerGrant();
     ++granted_;
   }
@@ -82,6 +104,8 @@ EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
   if (!chunk.chunk.deliveries.empty()) delivered_ = true;
   // A fetch is answered by what it has: what comes later would be unasked for.
   chunk.chunk.more = kind_ != PeerReaderKind::kFetch && !chunks_.empty();
+  // What may be there is to be asked for.
+  if (of_part()) chunk.chunk.more |= may_have_ && !chunk.chunk.at_limit;
   idle_ = !chunk.chunk.more;
   return std::move(chunk.chunk);
 }
@@ -122,20 +146,38 @@ void ReceivedChunks::OnBroken() {
   Add(std::move(end));
 }
 
+int ReceivedChunks::Settle(const PeerChunk& chunk) {
+  if (chunk.answers) granted_ = asked_ = 0;
+  may_have_ |=
+      chunk.notice ? chunk.may_have : chunk.chunk.more || chunk.chunk.at_limit;
+  if (in_flight_ == nullptr) return 0;
+  const int settled = lent_ - chunk.held - asked_;
+  lent_ -= settled;
+  return settled;
+}
+
 void ReceivedChunks::Add(PeerChunk chunk) {
+  int settled = 0;
+  bool wakes = false;
   {
     absl::MutexLock lock(&mu_);
-    if (chunk.has_content() && !chunk.chunk.closed) --granted_;
-    // Only the newest place counts.
-    if (!chunks_.empty() && !chunks_.back().has_content()) {
-      const bool news = chunks_.back().chunk.all_delivered;
-      chunks_.pop_back();
-      chunk.chunk.all_delivered |= news;
-    }
-    chunks_.push_back(std::move(chunk));
-    if (!std::exchange(idle_, false)) return;
+    if (of_part() && !chunk.chunk.closed) settled = Settle(chunk);
+    if (!chunk.notice) Push(std::move(chunk));
+    wakes = (!chunks_.empty() || may_have_) && std::exchange(idle_, false);
   }
-  wake_();
+  if (settled > 0) in_flight_->Remove(settled);
+  if (wakes) wake_();
+}
+
+void ReceivedChunks::Push(PeerChunk chunk) {
+  if (!of_part() && chunk.has_content() && !chunk.chunk.closed) --granted_;
+  // Only the newest place counts.
+  if (!chunks_.empty() && !chunks_.back().has_content()) {
+    const bool news = chunks_.back().chunk.all_delivered;
+    chunks_.pop_back();
+    chunk.chunk.all_delivered |= news;
+  }
+  chunks_.push_back(std::move(chunk));
 }
 
 EventChunk RemoteReader::Read(int64_t /*now_us*/, int max_events,

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/lock_order.h"
+#include "server/engine/store/in_flight_limit.h"
 #include "server/engine/store/readers.h"
 #include "server/peer/event_fields.h"
 #include "server/peer/peer_call.h"
@@ -22,16 +23,27 @@
 
 namespace timecache::server {
 
-enum class PeerReaderKind : uint8_t { kLog, kMember, kFetch };
+enum class PeerReaderKind : uint8_t {
+  kLog,
+  kMember,
+  kFetch,
+  // Of one that is in several partitions: see PeerGrant.
+  kPartOfMember,
+  kPartOfFetch
+};
 
 // What a reader was sent, and not yet asked for. Bounded by what it has let the
 // other node send: see peer_call.h. Thread-safe.
 class ReceivedChunks final : public PeerReader {
  public:
-  // Of the namespace. `wake` is EventReader's.
+  // Of the namespace. `wake` is EventReader's. `in_flight`: that of a kPartOfMember.
   ReceivedChunks(std::string name, PeerReaderKind kind,
-                 std::function<void()> wake)
-      : name_(std::move(name)), kind_(kind), wake_(std::move(wake)) {}
+                 std::function<void()> wake,
+                 std::shared_ptr<InFlightLimit> in_flight = nullptr)
+      : name_(std::move(name)),
+        kind_(kind),
+        wake_(std::move(wake)),
+        in_flight_(std::move(in_flight)) {}
 
   // The first, with the answer to the call that opened it. False: it means
   // nothing.
@@ -52,11 +64,22 @@ class ReceivedChunks final : public PeerReader {
   PeerReaderKind kind() const { return kind_; }
 
  private:
+  bool of_log() const { return kind_ == PeerReaderKind::kLog; }
+  bool of_part() const { return kind_ >= PeerReaderKind::kPartOfMember; }
+
   void Add(PeerChunk chunk) ABSL_LOCKS_EXCLUDED(mu_);
+  void Push(PeerChunk chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What is there without a chunk, of which some may be asked for.
+  EventChunk TakePlace(int max_events, int64_t max_bytes,
+                       std::optional<PeerGrant>* grant)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // How many events the member does not hold any more, of those that it was lent.
+  int Settle(const PeerChunk& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
   const PeerReaderKind kind_;
   const std::function<void()> wake_;
+  const std::shared_ptr<InFlightLimit> in_flight_;
 
   mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kStream)
       ABSL_ACQUIRED_BEFORE(lock_order::kWake);
@@ -69,6 +92,11 @@ class ReceivedChunks final : public PeerReader {
   // Whether the reader has found nothing more to read.
   bool idle_ ABSL_GUARDED_BY(mu_) = false;
   bool delivered_ ABSL_GUARDED_BY(mu_) = false;
+  // Of a part. Whether the other node may have events; of the grant that it has not
+  // answered; and what of `in_flight` is in use for it.
+  bool may_have_ ABSL_GUARDED_BY(mu_) = false;
+  int asked_ ABSL_GUARDED_BY(mu_) = 0;
+  int lent_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 // Reads from them. Its watermark is what the other node last told: a refresh asks for

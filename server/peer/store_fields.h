@@ -277,12 +277,12 @@ void CodeFields(Coder& code, T& result) {
 
 // --- Readers.
 
-// Of a member in all partitions: their store is on the other side.
+// Without `in_flight`, which this side keeps: see PeerGrant.
 template <typename Coder, Is<Membership> T>
 void CodeFields(Coder& code, T& membership) {
   code(membership.group, membership.max_in_flight, membership.start,
        membership.created_by, membership.peer, membership.fetches,
-       membership.waits);
+       membership.waits, membership.member_id);
 }
 
 template <typename Coder, Is<ExpiringOptions> T>

@@ -67,6 +67,9 @@ struct ServerOptions {
   // What other nodes reach by PeerService: this node's own; not owned. Null: they
   // do not.
   Store* peer_store = nullptr;
+  // What they reach with calls about whole namespaces, whose home this node serves: see
+  // server/peer/home_router.h; not owned. Null: nothing.
+  Store* peer_whole_store = nullptr;
   // The principal that they must be, where there are rules.
   std::string peer_principal;
 };

@@ -34,10 +34,10 @@ Services::Services(const ServerOptions& options, const Parts& parts,
   }
   if (options.peer_store != nullptr) {
     peers_ = std::make_unique<PeerService>(
-        parts.gate,
-        PeerStream::Parts{options.peer_store, parts.hub, parts.streams,
-                          &executor_, options.peer_principal,
-                          ToDuration(options.limits.max_connection_age())});
+        parts.gate, PeerStream::Parts{
+                        options.peer_store, options.peer_whole_store, parts.hub,
+                        parts.streams, &executor_, options.peer_principal,
+                        ToDuration(options.limits.max_connection_age())});
   }
 }
 

@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "server/base/error.h"
-#include "server/base/reason.h"
-#include "server/main/config/configured_namespaces.h"
+#include "absl/synchronization/notification.h"
+#include "server/api/proto_namespace.h"
 #include "server/main/server_setup.h"
 
 namespace timecache::test {
@@ -16,18 +15,58 @@ constexpr char kAnyPort[] = "127.0.0.1:0";
 
 }  // namespace
 
+ThreeNodes::Maps::Maps(const config::v1::ServerConfig& config,
+                       server::ManualClock* clock, server::Reaper* reaper)
+    : registry(clock, reaper, server::ToRegistryLimits(config.limits())),
+      store(&registry, clock, server::LocalStore::Names::kAddresses) {}
+
 ThreeNodes::ThreeNodes(const config::v1::ServerConfig& config)
     : config_(config),
       call_log_(server::SlowCallUs(config), &clock_),
       reaper_(&clock_),
-      registry_(&clock_, &reaper_, server::ToRegistryLimits(config.limits())),
-      maps_(&registry_, &clock_),
-      store_(&maps_, &registry_),
-      empty_registry_(&clock_, &reaper_,
-                      server::ToRegistryLimits(config.limits())),
-      empty_store_(&empty_registry_, &clock_) {}
+      maps_([&] {
+        std::array<std::unique_ptr<Maps>, kSlots> all;
+        for (auto& maps : all) {
+          maps = std::make_unique<Maps>(config, &clock_, &reaper_);
+        }
+        return all;
+      }()),
+      slots_(StoresOfSlots(), kNodes) {}
 
-server::ServerOptions ThreeNodes::OptionsAt(const std::string& address) {
+// No call goes on that uses a node's stores.
+ThreeNodes::~ThreeNodes() {
+  for (const Node& node : nodes_) {
+    if (node.peers != nullptr) node.peers->Stop();
+  }
+}
+
+std::vector<server::Store*> ThreeNodes::StoresOfSlots() const {
+  std::vector<server::Store*> stores;
+  for (const auto& maps : maps_) stores.push_back(&maps->store);
+  return stores;
+}
+
+absl::Status ThreeNodes::Start() {
+  for (size_t node = 0; node < kNodes; ++node) {
+    absl::Status status =
+        StartNode(node, node == 0 ? config_.listeners(0).address() : kAnyPort);
+    if (!status.ok()) return status;
+  }
+  return CreateConfigured();
+}
+
+absl::Status ThreeNodes::StartNode(size_t number, const std::string& address) {
+  Node& node = nodes_[number];
+  node.peers =
+      std::make_unique<server::PeerStores>(server::PeerStores::Options());
+  node.stores = std::make_unique<server::SlotStores>(
+      slots_.ViewOf(number), node.peers.get(),
+      server::SlotStores::Options{
+          .set_right = [this](server::Store::DeadLetterRight right) {
+            for (const auto& maps : maps_) {
+              maps->store.SetDeadLetterRight(right);
+            }
+          }});
   server::ServerOptions options = server::ToServerOptions(config_, &clock_);
   options.addresses = {address};
   options.flush = [this] { reaper_.Flush(); };
@@ -35,42 +74,38 @@ server::ServerOptions ThreeNodes::OptionsAt(const std::string& address) {
   options.describe_slow_calls = [this](v1::ListSlowCallsResponse* calls) {
     server::DescribeSlowCalls(call_log_, calls);
   };
-  return options;
+  options.peer_store = node.stores->hosted_maps();
+  options.peer_whole_store = node.stores->hosted_homes();
+  node.server.emplace(node.stores->store(), &clock_, std::move(options));
+  absl::Status status = node.server->Start();
+  if (status.ok()) {
+    slots_.SetAddress(number, node.server->addresses().at(0));
+  }
+  return status;
 }
 
-absl::Status ThreeNodes::Start() {
-  absl::Status status = server::CreateNamespaces(config_, &registry_);
-  if (!status.ok()) return status;
-  server::ServerOptions options = OptionsAt(kAnyPort);
-  options.peer_store = &store_;
-  owner_.emplace(&store_, &clock_, std::move(options));
-  status = owner_->Start();
-  if (!status.ok()) return status;
-  status = StartForwarder(OptionsAt(kAnyPort), &other_);
-  if (!status.ok()) return status;
-  return StartForwarder(OptionsAt(config_.listeners(0).address()), &front_);
-}
-
-absl::Status ThreeNodes::StartForwarder(server::ServerOptions options,
-                                        Forwarder* node) {
-  node->peers =
-      std::make_unique<server::PeerStores>(server::PeerStores::Options());
-  const absl::Status not_owner = server::ErrorWithReason(
-      absl::StatusCode::kUnavailable, server::Reason::kNotOwner,
-      "another node owns", {{"owner_address", owner_->addresses().at(0)}});
-  node->store = std::make_unique<server::ForwardingStore>(
-      &empty_store_, node->peers.get(), [not_owner] { return not_owner; },
-      /*own_address=*/"");
-  node->server.emplace(node->store.get(), &clock_, std::move(options));
-  return node->server->Start();
+absl::Status ThreeNodes::CreateConfigured() {
+  for (const config::v1::NamespaceConfig& from : config_.namespaces()) {
+    auto options = server::NewOptions(
+        from.options(), static_cast<int>(config_.default_partitions()));
+    if (!options.ok()) return options.status();
+    absl::Status status;
+    absl::Notification done;
+    store(0)->CreateNamespace(
+        from.name(), *std::move(options),
+        [&](const absl::StatusOr<server::NamespaceInfo>& created) {
+          status = created.status();
+          done.Notify();
+        });
+    done.WaitForNotification();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 void ThreeNodes::Drain() {
-  for (Forwarder* const node : {&front_, &other_}) {
-    node->peers->Stop();
-    node->server->Drain(kGraceUs);
-  }
-  owner_->Drain(kGraceUs);
+  for (const Node& node : nodes_) node.peers->Stop();
+  for (Node& node : nodes_) node.server->Drain(kGraceUs);
 }
 
 }  // namespace timecache::test

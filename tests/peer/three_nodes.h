@@ -1,33 +1,40 @@
-// A cluster in one process, on one virtual clock: an owner, and two nodes that have it
-// answer. What brokers would decide is fixed.
+// A cluster in one process, on one virtual clock: each of three nodes serves a third of
+// the slots. What brokers would decide is as the test says.
 
 #ifndef TIMECACHED_TESTS_PEER_THREE_NODES_H_
 #define TIMECACHED_TESTS_PEER_THREE_NODES_H_
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/base/clock.h"
 #include "server/engine/local_store.h"
-#include "server/engine/parts/partitioned_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/ops/call_log.h"
-#include "server/peer/forwarding_store.h"
 #include "server/peer/peer_stores.h"
+#include "server/peer/slot_stores.h"
 #include "server/rpc/server.h"
+#include "tests/peer/test_slots.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::test {
 
 // Each of the three has all services, VirtualClockService too, which moves the one
-// clock. For one thread.
+// clock. Each slot has a registry of its own. For one thread.
 class ThreeNodes {
  public:
+  static constexpr size_t kNodes = 3;
+  static constexpr size_t kSlots = 16;
+
   // `config`, as ReadConfig returns it, is that of each node, but for its address.
   explicit ThreeNodes(const config::v1::ServerConfig& config);
+  ~ThreeNodes();
   ThreeNodes(const ThreeNodes&) = delete;
   ThreeNodes& operator=(const ThreeNodes&) = delete;
 
@@ -36,39 +43,46 @@ class ThreeNodes {
   // All calls get half a second.
   void Drain();
 
-  // Of the one that listens at the configuration's addresses, and of the other that
-  // does not own. Valid after Start.
+  // Of the one that listens at the configuration's addresses, and of another. Valid
+  // after Start.
   const std::string& address() const {
-    return front_.server->addresses().at(0);
+    return nodes_.front().server->addresses().at(0);
   }
   const std::string& other_address() const {
-    return other_.server->addresses().at(0);
+    return nodes_.back().server->addresses().at(0);
   }
 
+  // What a node's clients ask.
+  server::Store* store(size_t node) { return nodes_[node].stores->store(); }
+  TestSlots& slots() { return slots_; }
+  server::Registry& registry(size_t slot) { return maps_[slot]->registry; }
+  server::ManualClock& clock() { return clock_; }
+  server::Reaper& reaper() { return reaper_; }
+
  private:
-  struct Forwarder {
+  struct Maps {
+    Maps(const config::v1::ServerConfig& config, server::ManualClock* clock,
+         server::Reaper* reaper);
+    server::Registry registry;
+    server::LocalStore store;
+  };
+  struct Node {
     std::unique_ptr<server::PeerStores> peers;
-    std::unique_ptr<server::ForwardingStore> store;
+    std::unique_ptr<server::SlotStores> stores;
     std::optional<server::Server> server;
   };
 
-  server::ServerOptions OptionsAt(const std::string& address);
-  absl::Status StartForwarder(server::ServerOptions options, Forwarder* node);
+  std::vector<server::Store*> StoresOfSlots() const;
+  absl::Status StartNode(size_t number, const std::string& address);
+  absl::Status CreateConfigured();
 
   const config::v1::ServerConfig config_;
   server::ManualClock clock_;
   server::CallLog call_log_;
-  // The owner's.
   server::Reaper reaper_;
-  server::Registry registry_;
-  server::LocalStore maps_;
-  server::PartitionedStore store_;
-  // What the others have: nothing.
-  server::Registry empty_registry_;
-  server::LocalStore empty_store_;
-  std::optional<server::Server> owner_;
-  Forwarder front_;
-  Forwarder other_;
+  const std::array<std::unique_ptr<Maps>, kSlots> maps_;
+  TestSlots slots_;
+  std::array<Node, kNodes> nodes_;
 };
 
 }  // namespace timecache::test

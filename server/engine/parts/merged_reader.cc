@@ -44,7 +44,7 @@ class MergedReader : public EventReader {
     chunk.watermark_us = Least(&Part::watermark_us);
     chunk.storing = storing_ != 0;
     chunk.closed = IsClosed();
-    chunk.more = !chunk.closed && (ready_ != 0 || !Await());
+    chunk.more = !chunk.closed && (Readable() != 0 || !Await());
     return chunk;
   }
 
@@ -77,6 +77,8 @@ class MergedReader : public EventReader {
   // Reads what is ready, as far as there is room.
   virtual void ReadParts(int64_t now_us, Room room, EventChunk* chunk) = 0;
   virtual bool IsClosed() const { return closed_ != 0; }
+  // Of what is ready, what may be read now.
+  virtual PartitionSet Readable() const { return ready_; }
   // There is nothing more: false if there is by now.
   virtual bool Await() { return wakes_->Await(); }
 
@@ -226,6 +228,7 @@ class MergedGroupReader final : public MergedReader {
       return true;
     };
     InTurn([&](size_t i) {
+      if ((Readable() & SetOf(i)) == 0) return true;
       const bool full = in_flight_ != nullptr && in_flight_->room() == 0;
       if (!full && most > 0 && (room.events <= 0 || room.bytes <= 0)) {
         return false;
@@ -256,6 +259,11 @@ class MergedGroupReader final : public MergedReader {
                      });
   }
 
+  // A fetch that waits for what a partition has for it takes no others, which may be
+  // too many.
+  PartitionSet Readable() const override {
+    return in_flight_ == nullptr && storing_ != 0 ? ready_ & storing_ : ready_;
+  }
   int64_t NewsDueUs() const {
     return news_us_ - (kAllDeliveredAtOnce - 1) * kAllDeliveredUs;
   }

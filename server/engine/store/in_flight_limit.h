@@ -23,16 +23,20 @@ class InFlightLimit {
   InFlightLimit(const InFlightLimit&) = delete;
   InFlightLimit& operator=(const InFlightLimit&) = delete;
 
-  void Add() { held_.fetch_add(1); }
-  void Remove() {
-    held_.fetch_sub(1);
+  void Add(int events = 1) { held_.fetch_add(events); }
+  void Remove(int events = 1) {
+    held_.fetch_sub(events);
     // Both sides write before they read: either this sees that there is a wait,
     // or AwaitRoom sees what this has taken.
     if (waits_.load() && waits_.exchange(false)) on_room_();
   }
 
-  // How many more events the member may hold.
-  int room() const { return std::max(max_ - held_.load(), 0); }
+  // How many more events the member may hold, and how many it holds.
+  int room() const { return std::max(max_.load() - held_.load(), 0); }
+  int held() const { return held_.load(); }
+  // From now on it may hold so many more than it does: of a member whose limit is kept
+  // elsewhere. By the thread that gives.
+  void SetRoom(int events) { max_.store(held_.load() + events); }
   // Whether there is none: then `on_room` follows.
   bool AwaitRoom() {
     waits_.store(true);
@@ -40,7 +44,7 @@ class InFlightLimit {
   }
 
  private:
-  const int max_;
+  std::atomic<int> max_;
   const std::function<void()> on_room_;
   std::atomic<int> held_{0};
   std::atomic<bool> waits_{false};

@@ -108,6 +108,9 @@ struct Membership {
   // And the number that it has in all of them, greater than that of earlier ones.
   // 0: the group chooses.
   uint64_t member_id = 0;
+
+  // Whether the member is one in several partitions.
+  bool in_several() const { return member_id != 0; }
 };
 
 // By namespace; of one of several partitions by their maps' names, see

@@ -9,6 +9,12 @@
 namespace timecache::server {
 namespace {
 
+absl::Status UnknownCall() {
+  return absl::UnimplementedError(
+      "another node, of another version, made a call that this one does not "
+      "know");
+}
+
 // Of a reader of a log at its start.
 std::vector<PeerGrant> LogGrants() {
   return std::vector<PeerGrant>(size_t{kMaxPeerChunks});
@@ -19,7 +25,7 @@ std::vector<PeerGrant> LogGrants() {
 HostedCall::HostedCall(std::shared_ptr<PeerStream> stream, uint64_t id,
                        std::string body)
     : stream_(std::move(stream)),
-      store_(*stream_->parts().store),
+      store_(stream_->parts().store),
       id_(id),
       body_(std::move(body)),
       arguments_(body_) {}
@@ -30,7 +36,11 @@ void HostedCall::Start(std::shared_ptr<PeerStream> stream, uint64_t id,
 }
 
 void HostedCall::Make() {
-  arguments_(call_);
+  uint8_t number = 0;
+  arguments_(number);
+  call_ = static_cast<PeerCall>(number & ~kWholeNamespace);
+  if ((number & kWholeNamespace) != 0) store_ = stream_->parts().whole_store;
+  if (store_ == nullptr) return Refuse(UnknownCall());
   absl::Status serves = stream_->CheckService();
   if (!serves.ok()) return Refuse(serves);
   if (call_ <= PeerCall::kScan) {
@@ -99,14 +109,12 @@ void HostedCall::MakeEntryCall() {
       results_.resize(batch_.operations.size());
       return call_ == PeerCall::kExecute ? Execute() : ExecuteAtomic();
     case PeerCall::kGetSize:
-      if (Understood()) store_.GetSize(name_, WhenDone<NamespaceSize>());
+      if (Understood()) store_->GetSize(name_, WhenDone<NamespaceSize>());
       return;
     case PeerCall::kScan:
       return Scan();
     default:
-      return Refuse(absl::UnimplementedError(
-          "another node, of another version, made a call that this one does "
-          "not know"));
+      return Refuse(UnknownCall());
   }
 }
 
@@ -117,18 +125,19 @@ void HostedCall::Execute() {
       stream_->Send({id_, peer::v1::FRAME_KIND_APPLIED, nullptr});
     };
   }
-  store_.Execute(name_, batch_.operations, absl::MakeSpan(results_), &progress_,
-                 [self = shared_from_this()](const absl::Status& status) {
-                   if (!status.ok()) return self->Refuse(status);
-                   if (!self->progress_.done) {
-                     self->stream_->parts().executor->Add(self->name_, self);
-                     return;
-                   }
-                   FieldWriter body;
-                   WriteStatus(status, &body);
-                   for (const Result& result : self->results_) body(result);
-                   self->Answer(&body);
-                 });
+  store_->Execute(name_, batch_.operations, absl::MakeSpan(results_),
+                  &progress_,
+                  [self = shared_from_this()](const absl::Status& status) {
+                    if (!status.ok()) return self->Refuse(status);
+                    if (!self->progress_.done) {
+                      self->stream_->parts().executor->Add(self->name_, self);
+                      return;
+                    }
+                    FieldWriter body;
+                    WriteStatus(status, &body);
+                    for (const Result& result : self->results_) body(result);
+                    self->Answer(&body);
+                  });
 }
 
 bool HostedCall::TakeTurn() {
@@ -137,16 +146,17 @@ bool HostedCall::TakeTurn() {
 }
 
 void HostedCall::ExecuteAtomic() {
-  store_.ExecuteAtomic(name_, batch_.operations, absl::MakeSpan(results_),
-                       [self = shared_from_this()](const absl::Status& status) {
-                         if (!status.ok()) return self->Refuse(status);
-                         FieldWriter body;
-                         WriteStatus(status, &body);
-                         for (const Result& result : self->results_) {
-                           body(result);
-                         }
-                         self->Answer(&body);
-                       });
+  store_->ExecuteAtomic(
+      name_, batch_.operations, absl::MakeSpan(results_),
+      [self = shared_from_this()](const absl::Status& status) {
+        if (!status.ok()) return self->Refuse(status);
+        FieldWriter body;
+        WriteStatus(status, &body);
+        for (const Result& result : self->results_) {
+          body(result);
+        }
+        self->Answer(&body);
+      });
 }
 
 void HostedCall::Scan() {
@@ -155,7 +165,7 @@ void HostedCall::Scan() {
   int64_t max_bytes = 0;
   arguments_(prefix, max_entries, max_bytes, position_);
   if (!Understood()) return;
-  store_.Scan(
+  store_->Scan(
       name_, prefix, max_entries, max_bytes, &position_, &more_,
       [this](const ScannedEntry& entry) { entries_(entry); },
       [self = shared_from_this()](const absl::Status& status) {
@@ -175,7 +185,7 @@ void HostedCall::MakeNamespaceCall() {
     ListQuery query;
     arguments_(query);
     if (Understood()) {
-      store_.ListNamespaces(query, WhenDone<Page<NamespaceInfo>>());
+      store_->ListNamespaces(query, WhenDone<Page<NamespaceInfo>>());
     }
     return;
   }
@@ -185,7 +195,7 @@ void HostedCall::MakeNamespaceCall() {
       NamespaceOptions options;
       arguments_(options);
       if (Understood()) {
-        store_.CreateNamespace(name_, options, WhenDone<NamespaceInfo>());
+        store_->CreateNamespace(name_, options, WhenDone<NamespaceInfo>());
       }
       return;
     }
@@ -193,8 +203,8 @@ void HostedCall::MakeNamespaceCall() {
       bool include_statistics = false;
       arguments_(include_statistics);
       if (Understood()) {
-        store_.GetNamespace(name_, include_statistics,
-                            WhenDone<NamespaceInfo>());
+        store_->GetNamespace(name_, include_statistics,
+                             WhenDone<NamespaceInfo>());
       }
       return;
     }
@@ -202,21 +212,23 @@ void HostedCall::MakeNamespaceCall() {
       return Update<NamespaceInfo, NamespaceOptions>(name_,
                                                      &Store::UpdateNamespace);
     case PeerCall::kDeleteNamespace:
-      if (Understood()) store_.DeleteNamespace(name_, WhenTold());
+      if (Understood()) store_->DeleteNamespace(name_, WhenTold());
       return;
     case PeerCall::kRotateNamespace:
-      if (Understood()) store_.RotateNamespace(name_, WhenDone<int64_t>());
+      if (Understood()) store_->RotateNamespace(name_, WhenDone<int64_t>());
       return;
     case PeerCall::kGetDeaths: {
       DeathsQuery query;
       arguments_(query);
-      if (Understood()) store_.GetDeaths(name_, query, WhenDone<DeathsAhead>());
+      if (Understood())
+        store_->GetDeaths(name_, query, WhenDone<DeathsAhead>());
       return;
     }
     default: {
       size_t max_keys = 0;
       arguments_(max_keys);
-      if (Understood()) store_.GetHotKeys(name_, max_keys, WhenDone<HotKeys>());
+      if (Understood())
+        store_->GetHotKeys(name_, max_keys, WhenDone<HotKeys>());
       return;
     }
   }
@@ -232,7 +244,7 @@ void HostedCall::Update(Name name,
   arguments_(seen, wanted);
   if (!Understood()) return;
   const auto changed = std::make_shared<bool>(false);
-  (store_.*update)(
+  (store_->*update)(
       name,
       [seen = WrittenOptions(seen), wanted, changed](Options* options) {
         *changed = WrittenOptions(*options) != seen;
@@ -259,7 +271,7 @@ void HostedCall::MakeGroupCall() {
     ListQuery query;
     arguments_(name_, query);
     if (Understood()) {
-      store_.ListGroups(name_, query, WhenDone<Page<GroupInfo>>());
+      store_->ListGroups(name_, query, WhenDone<Page<GroupInfo>>());
     }
     return;
   }
@@ -269,7 +281,7 @@ void HostedCall::MakeGroupCall() {
       NewGroup group;
       arguments_(group);
       if (Understood()) {
-        store_.CreateGroup(group_, group, WhenDone<GroupInfo>());
+        store_->CreateGroup(group_, group, WhenDone<GroupInfo>());
       }
       return;
     }
@@ -277,18 +289,18 @@ void HostedCall::MakeGroupCall() {
       bool include_statistics = false;
       arguments_(include_statistics);
       if (Understood()) {
-        store_.GetGroup(group_, include_statistics, WhenDone<GroupInfo>());
+        store_->GetGroup(group_, include_statistics, WhenDone<GroupInfo>());
       }
       return;
     }
     case PeerCall::kUpdateGroup:
       return Update<GroupInfo, GroupOptions>(group_, &Store::UpdateGroup);
     case PeerCall::kDeleteGroup:
-      if (Understood()) store_.DeleteGroup(group_, WhenTold());
+      if (Understood()) store_->DeleteGroup(group_, WhenTold());
       return;
     case PeerCall::kListMembers:
       if (Understood()) {
-        store_.ListMembers(group_, WhenDone<std::vector<MemberInfo>>());
+        store_->ListMembers(group_, WhenDone<std::vector<MemberInfo>>());
       }
       return;
     case PeerCall::kSeekGroup: {
@@ -296,7 +308,7 @@ void HostedCall::MakeGroupCall() {
       bool drop = false;
       arguments_(position, drop);
       if (Understood()) {
-        store_.SeekGroup(group_, position, drop, WhenDone<SeekResult>());
+        store_->SeekGroup(group_, position, drop, WhenDone<SeekResult>());
       }
       return;
     }
@@ -304,7 +316,7 @@ void HostedCall::MakeGroupCall() {
       UnsettledQuery query;
       arguments_(query);
       if (!Understood()) return;
-      return store_.ListUnsettled(
+      return store_->ListUnsettled(
           group_, query,
           [self = shared_from_this()](absl::StatusOr<UnsettledPage> page) {
             if (!page.ok()) return self->Refuse(page.status());
@@ -323,16 +335,16 @@ void HostedCall::Settle() {
   arguments_(settlements_);
   if (!Understood()) return;
   settled_.resize(settlements_.size());
-  store_.Settle(group_, settlements_, absl::MakeSpan(settled_),
-                [self = shared_from_this()](const absl::Status& status) {
-                  if (!status.ok()) return self->Refuse(status);
-                  FieldWriter body;
-                  WriteStatus(status, &body);
-                  for (const SettleResult& result : self->settled_) {
-                    body(result);
-                  }
-                  self->Answer(&body);
-                });
+  store_->Settle(group_, settlements_, absl::MakeSpan(settled_),
+                 [self = shared_from_this()](const absl::Status& status) {
+                   if (!status.ok()) return self->Refuse(status);
+                   FieldWriter body;
+                   WriteStatus(status, &body);
+                   for (const SettleResult& result : self->settled_) {
+                     body(result);
+                   }
+                   self->Answer(&body);
+                 });
 }
 
 // --- Readers.
@@ -348,36 +360,51 @@ void HostedCall::MakeReaderCall() {
       arguments_(start, points_);
       if (!Understood()) return;
       if (call_ == PeerCall::kOpenLogs) {
-        return store_.OpenLogs(names_, start, points_, wake,
-                               WhenOpen({.grants = LogGrants()}));
-      }
-      return store_.OpenChanges(names_, start, points_, wake,
+        return store_->OpenLogs(names_, start, points_, wake,
                                 WhenOpen({.grants = LogGrants()}));
+      }
+      return store_->OpenChanges(names_, start, points_, wake,
+                                 WhenOpen({.grants = LogGrants()}));
     }
     case PeerCall::kJoinGroups: {
       Membership membership;
       arguments_(membership);
       if (!Understood()) return;
-      PeerGrant grant;
-      if (membership.fetches) grant.events = membership.max_in_flight;
-      return store_.JoinGroups(
-          names_, membership, wake,
-          WhenOpen({.grants = {grant},
-                    .fetches = membership.fetches,
-                    .once = membership.fetches && !membership.waits}));
+      return Join(std::move(membership));
     }
     case PeerCall::kOpenExpiring: {
       ExpiringOptions options;
       arguments_(options);
       if (!Understood()) return;
-      return store_.OpenExpiring(names_, options, wake,
-                                 WhenOpen({.grants = LogGrants()}));
+      return store_->OpenExpiring(names_, options, wake,
+                                  WhenOpen({.grants = LogGrants()}));
     }
     default:
-      return Refuse(absl::UnimplementedError(
-          "another node, of another version, made a call that this one does "
-          "not know"));
+      return Refuse(UnknownCall());
   }
+}
+
+void HostedCall::Join(Membership membership) {
+  Store::Wake wake = [woken = wake_] { woken->Wake(); };
+  HostedReader::Of of = {.fetches = membership.fetches,
+                         .once = membership.fetches && !membership.waits};
+  if (membership.in_several()) {
+    of.part = std::make_shared<HostedPart>();
+    if (!membership.fetches) {
+      of.part->in_flight = std::make_shared<InFlightLimit>(0, wake);
+    }
+    membership.in_flight = of.part->in_flight;
+    wake = [woken = wake_, part = of.part] {
+      part->woken.store(true);
+      woken->Wake();
+    };
+  } else {
+    PeerGrant grant;
+    if (membership.fetches) grant.events = membership.max_in_flight;
+    of.grants = {grant};
+  }
+  store_->JoinGroups(names_, std::move(membership), std::move(wake),
+                     WhenOpen(std::move(of)));
 }
 
 // What they have now goes with the answer: their caller knows at once where it

@@ -24,8 +24,9 @@ namespace timecache::server {
 
 class PeerStream;
 
-// Reads a call's arguments, makes it at this node's own store, and answers, unless
-// another node owns: then the answer is NOT_OWNER, and nobody else is asked. Keeps
+// Reads a call's arguments, makes it at this node's own store, or at that of whole
+// namespaces if it is about one (kWholeNamespace), and answers, unless another node
+// owns: then the answer is NOT_OWNER. Keeps
 // itself, and the stream, until it has answered. A batch takes turns on the stream's
 // executor.
 class HostedCall final : public std::enable_shared_from_this<HostedCall>,
@@ -48,6 +49,7 @@ class HostedCall final : public std::enable_shared_from_this<HostedCall>,
   void ExecuteAtomic();
   void Scan();
   void Settle();
+  void Join(Membership membership);
   // At its readers' store: opens them, all of a kind, and answers.
   Store::DoneWith<Store::Readers> WhenOpen(HostedReader::Of all);
   template <typename Info, typename Options, typename Name>
@@ -66,7 +68,7 @@ class HostedCall final : public std::enable_shared_from_this<HostedCall>,
   bool opens() const { return call_ >= PeerCall::kOpenLogs; }
 
   const std::shared_ptr<PeerStream> stream_;
-  Store& store_;
+  Store* store_;
   const uint64_t id_;
   // What the arguments are views of.
   const std::string body_;

@@ -36,6 +36,7 @@ HostedReader::HostedReader(Of of, std::unique_ptr<EventReader> reader,
       name_(std::move(of.name)),
       fetches_(of.fetches),
       once_(of.once),
+      part_(std::move(of.part)),
       stream_(std::move(stream)),
       wake_(std::move(wake)),
       hub_(hub),
@@ -49,7 +50,7 @@ PeerChunk HostedReader::ReadFirst() {
   // One that has nothing but its place is sent, too.
   PeerChunk first = ReadOnce().chunk;
   // What is being stored is there at the next read.
-  if (once_ && !first.chunk.storing) {
+  if (once_ && part_ == nullptr && !first.chunk.storing) {
     reader_->StopReading();
     left_ = true;
     grants_.clear();
@@ -71,7 +72,12 @@ void HostedReader::Begin() {
 HostedReader::Read HostedReader::ReadOnce() {
   Read read;
   EventChunk& chunk = read.chunk.chunk;
-  const PeerGrant grant = grants_.front();
+  const bool granted = !grants_.empty();
+  const PeerGrant grant = granted ? grants_.front() : PeerGrant{.events = 0};
+  // The others see at the end of the read what it leaves to them.
+  if (part_ != nullptr && part_->in_flight != nullptr && granted) {
+    part_->in_flight->SetRoom(grant.events);
+  }
   const int64_t now_us = hub_->clock()->NowUs();
   if (refresh_us_.has_value()) {
     reader_->RefreshWatermark(now_us, *refresh_us_);
@@ -108,10 +114,33 @@ HostedReader::Read HostedReader::ReadOnce() {
   read.worth_sending =
       content || chunk.all_delivered || chunk.storing != storing_;
   if (read.worth_sending) storing_ = chunk.storing;
+  if (part_ != nullptr) {
+    read.chunk.answers = granted;
+    read.worth_sending |= granted || chunk.more;
+    if (granted) grants_.pop_front();
+    read.chunk.held = Held();
+    return read;
+  }
   if (content) grants_.pop_front();
   // It is woken again only once it has found nothing.
   read.more = (content || chunk.more) && !grants_.empty();
   return read;
+}
+
+int HostedReader::Held() {
+  if (part_->in_flight == nullptr) return 0;
+  // First: what is settled from here on wakes it.
+  part_->in_flight->AwaitRoom();
+  held_ = part_->in_flight->held();
+  return held_;
+}
+
+PeerChunk HostedReader::Notice() {
+  PeerChunk notice;
+  notice.notice = true;
+  notice.may_have = part_->woken.exchange(false);
+  notice.held = Held();
+  return notice;
 }
 
 void HostedReader::OnFrame(peer::v1::FrameKind kind, absl::string_view body) {
@@ -171,8 +200,15 @@ bool HostedReader::OnWake(Wake why) {
     if (reader_ == nullptr || !begun_) return false;
     ends = WhyEnds(draining_);
     if (ends.ok()) {
-      if (grants_.empty()) return false;
-      read = ReadOnce();
+      const bool part = part_ != nullptr && !left_;
+      if (grants_.empty() && !part) return false;
+      if (grants_.empty() && !refresh_us_.has_value()) {
+        const int told = held_;
+        read.chunk = Notice();
+        read.worth_sending = read.chunk.may_have || held_ != told;
+      } else {
+        read = ReadOnce();
+      }
       if (!read.more) {
         hub_->SetTimer(shared_from_this(), reader_->NextDueUs());
       }

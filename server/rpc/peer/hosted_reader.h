@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_RPC_PEER_HOSTED_READER_H_
 #define TIMECACHED_SERVER_RPC_PEER_HOSTED_READER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/lock_order.h"
+#include "server/engine/store/in_flight_limit.h"
 #include "server/engine/store/readers.h"
 #include "server/peer/event_fields.h"
 #include "server/peer/peer_call.h"
@@ -46,6 +48,15 @@ class HostedWake {
   std::vector<std::shared_ptr<HostedReader>> readers_ ABSL_GUARDED_BY(mu_);
 };
 
+// The member of a HostedReader that is one in several partitions: see PeerGrant.
+// Thread-safe.
+struct HostedPart {
+  // Of a stream: what it may hold is what was granted.
+  std::shared_ptr<InFlightLimit> in_flight;
+  // Whether its group has woken it since the other node was told.
+  std::atomic<bool> woken{false};
+};
+
 // Reads on the hub's thread, a chunk at a time and one for each grant of the other
 // node, and sends what it has read. Where the reader stands it sends without a grant:
 // when it was asked to refresh it, or when that is news. Ends, and says so, when its
@@ -64,6 +75,8 @@ class HostedReader final : public Watcher,
     // It takes nothing after the first chunk, also before the other node has said
     // that it has enough.
     bool once = false;
+    // Null: it is no part. Begins without grants.
+    std::shared_ptr<HostedPart> part = nullptr;
   };
   // `hub` must outlive its use: until Close.
   HostedReader(Of of, std::unique_ptr<EventReader> reader,
@@ -92,6 +105,10 @@ class HostedReader final : public Watcher,
     bool more = false;
   };
   Read ReadOnce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of a part: what the other node is told without a grant, and how many events it
+  // holds.
+  PeerChunk Notice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int Held() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WhyEnds(bool draining) const;
   void Send(const PeerChunk& chunk);
 
@@ -99,6 +116,7 @@ class HostedReader final : public Watcher,
   const std::string name_;
   const bool fetches_;
   const bool once_;
+  const std::shared_ptr<HostedPart> part_;
   const std::weak_ptr<PeerStream> stream_;
   const std::shared_ptr<HostedWake> wake_;
   WatchHub* const hub_;
@@ -118,6 +136,7 @@ class HostedReader final : public Watcher,
   bool awaited_ ABSL_GUARDED_BY(mu_) = false;
   // As it was sent last.
   bool storing_ ABSL_GUARDED_BY(mu_) = false;
+  int held_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace timecache::server

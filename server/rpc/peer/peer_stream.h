@@ -44,8 +44,10 @@ class PeerStream final
  public:
   // What calls work with. Not owned.
   struct Parts {
-    // This node's own.
+    // This node's own, and that of calls about whole namespaces, or null: see
+    // kWholeNamespace.
     Store* store;
+    Store* whole_store;
     WatchHub* hub;
     OpenStreams* streams;
     FairExecutor* executor;
