@@ -253,7 +253,12 @@ void LocalStore::CreateNamespace(absl::string_view name,
                                  NamespaceOptions options,
                                  DoneWith<NamespaceInfo> done) {
   if (names_ == Names::kAddresses && !IsCalledBy(name, options)) {
-    return done(InvalidField("num_partitions", "is not that of the address"));
+    absl::Status status =
+        ValidateNamespace(PlaceOf(name).namespace_name, options);
+    if (status.ok()) {
+      status = InvalidField("num_partitions", "is not that of the address");
+    }
+    return done(std::move(status));
   }
   const MapOr map = registry_->Create(MapNameOf(name), options);
   if (!map.ok()) return done(map.status());
