@@ -114,6 +114,7 @@ class RemoteReader final : public EventReader {
   EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes,
                   bool at_least_one) override;
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
+  bool refreshes_later() const override { return true; }
   absl::Status WhyClosed() const override { return chunks_->why_closed(); }
   void CountDelivery(int64_t lateness_us, uint64_t events) override;
   void StopReading() override;

@@ -20,13 +20,14 @@ absl::Status SlotNotServed(const SlotMap& slots, size_t slot) {
 }
 
 SlotReader::SlotReader(SlotMap* slots, size_t slot, std::shared_ptr<Store> maps,
-                       std::unique_ptr<EventReader> reader,
+                       Of of, std::unique_ptr<EventReader> reader,
                        std::function<void()> wake)
     : slots_(*slots),
       slot_(slot),
       maps_(std::move(maps)),
       reader_(std::move(reader)),
-      wake_(slots_.WhenServedNoMore(slot, *maps_, std::move(wake))) {}
+      wake_(slots_.WhenServedNoMore(slot, *maps_, std::move(wake))),
+      begun_(of == Of::kGroup) {}
 
 SlotReader::~SlotReader() { slots_.Forget(slot_, wake_); }
 

@@ -22,8 +22,9 @@ namespace timecache::server {
 // Keeps the slot's maps.
 class SlotReader final : public EventReader {
  public:
+  enum class Of : uint8_t { kLog, kGroup };
   // `slots`, not owned, must outlive it.
-  SlotReader(SlotMap* slots, size_t slot, std::shared_ptr<Store> maps,
+  SlotReader(SlotMap* slots, size_t slot, std::shared_ptr<Store> maps, Of of,
              std::unique_ptr<EventReader> reader, std::function<void()> wake);
   ~SlotReader() override;
   SlotReader(const SlotReader&) = delete;
@@ -53,7 +54,8 @@ class SlotReader final : public EventReader {
   const uint64_t wake_;
   // Where it stood after the last Read.
   EventChunk place_;
-  bool begun_ = false;
+  // Whether that is known; of a group nobody asks.
+  bool begun_;
   bool lost_ = false;
 };
 

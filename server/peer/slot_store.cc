@@ -64,9 +64,12 @@ void SlotStore::TryLater(std::shared_ptr<Call> call) {
 Store::Readers SlotStore::Keep(const About& about,
                                const std::shared_ptr<Store>& kept,
                                const Wake& wake, Readers readers) {
+  const bool joins = about.turns == About::Turns::kOneAtATime;
   for (auto& reader : readers) {
-    reader = std::make_unique<SlotReader>(&slots_, SlotOf(about), kept,
-                                          std::move(reader), wake);
+    reader = std::make_unique<SlotReader>(
+        &slots_, SlotOf(about), kept,
+        joins ? SlotReader::Of::kGroup : SlotReader::Of::kLog,
+        std::move(reader), wake);
   }
   return readers;
 }

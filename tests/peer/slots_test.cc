@@ -206,12 +206,12 @@ TEST_F(SlotsTest, AListHasTheNamespacesOfAllSlotsInOrder) {
   for (const bool statistics : {false, true}) {
     std::vector<std::string> listed;
     for (bool more = true; more;) {
+      server::ListQuery query;
+      if (!listed.empty()) query.after = listed.back();
+      query.most = 7;
+      query.include_statistics = statistics;
       const auto page = ResultOf<Page<NamespaceInfo>>([&](auto done) {
-        nodes_.store(1)->ListNamespaces(
-            {.after = listed.empty() ? "" : listed.back(),
-             .most = 7,
-             .include_statistics = statistics},
-            std::move(done));
+        nodes_.store(1)->ListNamespaces(query, std::move(done));
       });
       ASSERT_TRUE(page.ok()) << page.status();
       ASSERT_LE(page->items.size(), 7u);
@@ -342,6 +342,7 @@ TEST_F(SlotsTest, ReadersOfSeveralSlotsAreInTheOrderOfTheNames) {
     EXPECT_EQ(chunk.batches.front()->key(0), names[i]);
   }
   readers->clear();
+  Await([&] { return nodes_.slots().Awaited() == 0; });
   EXPECT_EQ(nodes_.slots().Awaited(), 0u);
   names.emplace_back("not-there");
   readers = ResultOf<Store::Readers>([&](auto done) {

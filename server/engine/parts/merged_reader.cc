@@ -29,7 +29,10 @@ class MergedReader : public EventReader {
   MergedReader(PartReaders parts, std::shared_ptr<ReadyPartitions> wakes)
       : wakes_(std::move(wakes)),
         all_(~PartitionSet{0} >> (64 - parts.size())) {
-    for (auto& reader : parts) parts_.push_back({std::move(reader)});
+    for (auto& reader : parts) {
+      if (reader->refreshes_later()) later_ |= SetOf(parts_.size());
+      parts_.push_back({std::move(reader)});
+    }
     // The first reads come without wakes.
     ready_ = all_;
   }
@@ -40,8 +43,14 @@ class MergedReader : public EventReader {
     ready_ |= wakes_->Take();
     ready_ &= ~closed_;
     EventChunk chunk;
+    const bool refreshes = refreshing_ != 0;
     ReadParts(now_us, {max_events, max_bytes, at_least_one}, &chunk);
-    chunk.watermark_us = Least(&Part::watermark_us);
+    refreshing_ &= ~closed_;
+    const int64_t watermark_us = Least(&Part::watermark_us);
+    chunk.all_delivered |=
+        refreshes && refreshing_ == 0 && watermark_us > watermark_us_;
+    watermark_us_ = watermark_us;
+    chunk.watermark_us = watermark_us;
     chunk.storing = storing_ != 0;
     chunk.closed = IsClosed();
     chunk.more = !chunk.closed && (Readable() != 0 || !Await());
@@ -53,7 +62,9 @@ class MergedReader : public EventReader {
       part.reader->RefreshWatermark(now_us, max_age_us);
     }
     ready_ = all_ & ~closed_;
+    refreshing_ = later_ & ~closed_;
   }
+  bool refreshes_later() const override { return later_ != 0; }
 
   absl::Status WhyClosed() const override {
     for (size_t i = 0; i < parts_.size(); ++i) {
@@ -129,7 +140,12 @@ class MergedReader : public EventReader {
     std::move(read.lost_events.begin(), read.lost_events.end(),
               std::back_inserter(chunk->lost_events));
     chunk->undoable |= read.undoable;
-    chunk->all_delivered |= read.all_delivered;
+    // That a part was refreshed is news once all were.
+    if (read.all_delivered && (refreshing_ & SetOf(i)) != 0) {
+      Put(i, false, &refreshing_);
+    } else {
+      chunk->all_delivered |= read.all_delivered;
+    }
     return read.at_limit && !read.closed;
   }
 
@@ -150,6 +166,11 @@ class MergedReader : public EventReader {
   PartitionSet ready_ = 0;
   PartitionSet storing_ = 0;
   PartitionSet closed_ = 0;
+  // Those that refresh later, and of these those that were asked to, and have not yet.
+  PartitionSet later_ = 0;
+  PartitionSet refreshing_ = 0;
+  // As the last chunk said.
+  int64_t watermark_us_ = 0;
   // The partition that has the next turn.
   size_t turn_ = 0;
 };
@@ -219,6 +240,8 @@ class MergedGroupReader final : public MergedReader {
 
  private:
   void ReadParts(int64_t now_us, Room room, EventChunk* chunk) override {
+    const bool refreshes = refreshing_ != 0;
+    bool asked = false;
     const PartitionSet passed_by = std::exchange(blocked_, 0) & ~ready_;
     ready_ |= passed_by & ~closed_;
     const int most = std::min(room.events, kMaxTaken);
@@ -241,15 +264,18 @@ class MergedGroupReader final : public MergedReader {
       return true;
     });
     has_news_ |= std::exchange(chunk->all_delivered, false);
-    if (in_flight_ != nullptr && has_news_ && ready_ == 0 &&
+    const bool refreshed = refreshes && refreshing_ == 0;
+    if (in_flight_ != nullptr && has_news_ && ready_ == 0 && refreshing_ == 0 &&
         now_us >= NewsDueUs()) {
       has_news_ = false;
       news_us_ = std::max(news_us_, now_us) + kAllDeliveredUs;
       RefreshWatermark(now_us, 1);
+      asked = true;
       blocked_ = 0;
       InTurn(take);
-      chunk->all_delivered = Least(&Part::delivered_us) > delivered_us_;
     }
+    const bool is_news = Least(&Part::delivered_us) > delivered_us_;
+    chunk->all_delivered = (refreshed || asked) && refreshing_ == 0 && is_news;
     delivered_us_ = Least(&Part::delivered_us);
     chunk->delivered_us = delivered_us_;
     chunk->arrived_us = Least(&Part::arrived_us);

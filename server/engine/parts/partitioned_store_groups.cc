@@ -457,8 +457,15 @@ void PartitionedStore::Settle(GroupName name,
   const absl::StatusOr<Maps> found = PartitionsOf(name.namespace_name);
   if (!found.ok()) return done(found.status());
   const Maps& maps = *found;
-  if (maps == nullptr || settlements.empty()) {
+  if (maps == nullptr) {
     return maps_->Settle(name, settlements, results, std::move(done));
+  }
+  if (settlements.empty()) {
+    return maps_->Settle(
+        {maps->front(), name.name}, settlements, results,
+        [maps, done = std::move(done)](absl::Status status) mutable {
+          done(std::move(status));
+        });
   }
   using Parts = std::vector<SettlementsOfPart>;
   const auto parts = std::make_shared<Parts>();

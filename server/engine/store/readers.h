@@ -52,6 +52,9 @@ class EventReader {
   // Brings the watermark that the next read returns up to `now_us`, or leaves
   // one that is less than `max_age_us` old, as far as that is possible.
   virtual void RefreshWatermark(int64_t now_us, int64_t max_age_us) = 0;
+  // Whether it is not the next read that has it, but a later one, for which the reader is
+  // woken: that of a chunk which says all_delivered.
+  virtual bool refreshes_later() const { return false; }
 
   // Why a chunk says `closed`: NOT_FOUND (NAMESPACE_NOT_FOUND, or
   // GROUP_NOT_FOUND where the group alone was deleted).
