@@ -1,4 +1,4 @@
-// The scenarios of all clients against nodes that have another one answer, with
+// The scenarios of all clients against nodes each of which serves a third, with
 // namespaces of one partition and of several: what clients see is the same.
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // The program three_nodes: takes the flags of timecached with which the clients' tests
-// start it for the scenarios of conformance, and serves a node that does not own; every
+// start it for the scenarios of conformance, and serves a node of three; every
 // namespace has kPartitions partitions, unless its options say otherwise.
 
 #include <csignal>
