@@ -79,7 +79,7 @@ void WriteChunk(const PeerChunk& chunk, FieldWriter* to) {
       [&](size_t i) -> const Delivery& { return events.deliveries[i]; }, to);
   (*to)(chunk.why_closed);
   to->Flags(chunk.answers, chunk.notice, chunk.may_have);
-  (*to)(chunk.held);
+  (*to)(chunk.held, chunk.refresh);
 }
 
 bool ReadChunk(absl::string_view name, FieldReader* from, PeerChunk* chunk) {
@@ -97,7 +97,7 @@ bool ReadChunk(absl::string_view name, FieldReader* from, PeerChunk* chunk) {
   }
   (*from)(chunk->why_closed);
   from->Flags(chunk->answers, chunk->notice, chunk->may_have);
-  (*from)(chunk->held);
+  (*from)(chunk->held, chunk->refresh);
   return from->ok() && events.shared <= events.batches.size();
 }
 

@@ -64,6 +64,8 @@ void CodeFields(Coder& code, T& info) {
 struct PeerChunk {
   EventChunk chunk;
   absl::Status why_closed;
+  // The last FRAME_KIND_REFRESH that it has; 0: none.
+  uint64_t refresh = 0;
   // Of a member in several partitions; see PeerGrant. Whether this answers a grant.
   bool answers = false;
   // There is no chunk, but there may be events, or the member holds fewer.

@@ -100,6 +100,7 @@ EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
     ++granted_;
   }
   place_ = PlaceOf(chunk.chunk);
+  chunk.chunk.refreshed = chunk.refresh == refresh_ && refresh_ > 0;
   if (chunk.chunk.closed) why_closed_ = std::move(chunk.why_closed);
   if (!chunk.chunk.deliveries.empty()) delivered_ = true;
   // A fetch is answered by what it has: what comes later would be unasked for.
@@ -108,6 +109,11 @@ EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
   if (of_part()) chunk.chunk.more |= may_have_ && !chunk.chunk.at_limit;
   idle_ = !chunk.chunk.more;
   return std::move(chunk.chunk);
+}
+
+uint64_t ReceivedChunks::NextRefresh() {
+  absl::MutexLock lock(&mu_);
+  return ++refresh_;
 }
 
 absl::Status ReceivedChunks::why_closed() const {
@@ -173,9 +179,9 @@ void ReceivedChunks::Push(PeerChunk chunk) {
   if (!of_part() && chunk.has_content() && !chunk.chunk.closed) --granted_;
   // Only the newest place counts.
   if (!chunks_.empty() && !chunks_.back().has_content()) {
-    const bool news = chunks_.back().chunk.all_delivered;
+    chunk.chunk.all_delivered |= chunks_.back().chunk.all_delivered;
+    chunk.refresh = std::max(chunk.refresh, chunks_.back().refresh);
     chunks_.pop_back();
-    chunk.chunk.all_delivered |= news;
   }
   chunks_.push_back(std::move(chunk));
 }
@@ -191,7 +197,8 @@ EventChunk RemoteReader::Read(int64_t /*now_us*/, int max_events,
 }
 
 void RemoteReader::RefreshWatermark(int64_t /*now_us*/, int64_t max_age_us) {
-  link_->Send(id_, peer::v1::FRAME_KIND_REFRESH, BodyOf(max_age_us));
+  link_->Send(id_, peer::v1::FRAME_KIND_REFRESH,
+              BodyOf(max_age_us, chunks_->NextRefresh()));
 }
 
 void RemoteReader::CountDelivery(int64_t lateness_us, uint64_t events) {

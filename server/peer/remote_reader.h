@@ -49,6 +49,9 @@ class ReceivedChunks final : public PeerReader {
   // nothing.
   bool Begin(PeerChunk first) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // The number of a refresh that is asked for now.
+  uint64_t NextRefresh() ABSL_LOCKS_EXCLUDED(mu_);
+
   // The next one, or what is known without; `*grant` is to be sent, if set. See
   // EventReader::Read.
   EventChunk Take(int max_events, int64_t max_bytes, bool at_least_one,
@@ -92,6 +95,8 @@ class ReceivedChunks final : public PeerReader {
   // Whether the reader has found nothing more to read.
   bool idle_ ABSL_GUARDED_BY(mu_) = false;
   bool delivered_ ABSL_GUARDED_BY(mu_) = false;
+  // The last refresh that was asked for.
+  uint64_t refresh_ ABSL_GUARDED_BY(mu_) = 0;
   // Of a part. Whether the other node may have events; of the grant that it has not
   // answered; and what of `in_flight` is in use for it.
   bool may_have_ ABSL_GUARDED_BY(mu_) = false;

@@ -34,6 +34,7 @@ class SlotReader final : public EventReader {
   EventChunk Read(int64_t now_us, int max_events, int64_t max_bytes,
                   bool at_least_one) override;
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override;
+  bool refreshes_later() const override { return reader_->refreshes_later(); }
   absl::Status WhyClosed() const override;
   int64_t NextDueUs() const override;
   void CountDelivery(int64_t lateness_us, uint64_t events) override;

@@ -69,12 +69,12 @@ class AwaitedReader {
   server::EventReader& operator*() { return *reader_; }
   // Reads, and reads again when it is woken, until a chunk is as wanted.
   EventChunk ReadUntil(const std::function<bool(const EventChunk&)>& wanted,
-                       int max_events = 100) {
+                       int max_events = 100, int64_t now_us = 0) {
     EventChunk chunk;
     Await([&] {
       do {
         woken_->store(false);
-        chunk = reader_->Read(0, max_events, 1 << 20);
+        chunk = reader_->Read(now_us, max_events, 1 << 20);
         if (wanted(chunk)) return true;
       } while (chunk.more || woken_->load());
       return false;
@@ -398,6 +398,28 @@ TEST_F(SlotsTest, AMemberHoldsNoMoreThanItMayInAllPartitions) {
       ASSERT_TRUE(result.status.ok()) << result.status;
     }
     settled += held.size();
+  }
+}
+
+TEST_F(SlotsTest, MembersLearnThatAllIsDelivered) {
+  ASSERT_TRUE(Create(0, "orders", 16).ok());
+  for (size_t node = 0; node < ThreeNodes::kNodes; ++node) {
+    AwaitedReader first = Join(node, {"orders"}, 1);
+    AwaitedReader second = Join(node, {"orders"}, 1);
+    ASSERT_TRUE(second.status().ok()) << second.status();
+    for (int i = 0; i < 3; ++i) {
+      Pass(30 * server::kMicrosPerSecond);
+      const int64_t now_us = nodes_.clock().NowUs();
+      for (AwaitedReader* const member : {&first, &second}) {
+        (**member).RefreshWatermark(now_us, 1);
+        const EventChunk last = member->ReadUntil(
+            [&](const EventChunk& chunk) {
+              return chunk.all_delivered && chunk.delivered_us == now_us;
+            },
+            100, now_us);
+        EXPECT_EQ(last.delivered_us, now_us) << node;
+      }
+    }
   }
 }
 

@@ -48,7 +48,7 @@ class MergedReader : public EventReader {
     refreshing_ &= ~closed_;
     const int64_t watermark_us = Least(&Part::watermark_us);
     chunk.all_delivered |=
-        refreshes && refreshing_ == 0 && watermark_us > watermark_us_;
+        refreshes && refreshing_ == 0 && watermark_us > refreshed_from_us_;
     watermark_us_ = watermark_us;
     chunk.watermark_us = watermark_us;
     chunk.storing = storing_ != 0;
@@ -62,6 +62,8 @@ class MergedReader : public EventReader {
       part.reader->RefreshWatermark(now_us, max_age_us);
     }
     ready_ = all_ & ~closed_;
+    // One that comes before the last is done is told with it.
+    if (refreshing_ == 0) refreshed_from_us_ = watermark_us_;
     refreshing_ = later_ & ~closed_;
   }
   bool refreshes_later() const override { return later_ != 0; }
@@ -74,6 +76,8 @@ class MergedReader : public EventReader {
   }
 
  protected:
+  virtual bool in_group() const { return false; }
+
   struct Part {
     std::unique_ptr<EventReader> reader;
     // As its last chunk said.
@@ -140,12 +144,10 @@ class MergedReader : public EventReader {
     std::move(read.lost_events.begin(), read.lost_events.end(),
               std::back_inserter(chunk->lost_events));
     chunk->undoable |= read.undoable;
-    // That a part was refreshed is news once all were.
-    if (read.all_delivered && (refreshing_ & SetOf(i)) != 0) {
-      Put(i, false, &refreshing_);
-    } else {
-      chunk->all_delivered |= read.all_delivered;
-    }
+    // That one part was refreshed is no news.
+    if (read.refreshed) Put(i, false, &refreshing_);
+    chunk->all_delivered |=
+        read.all_delivered && (!read.refreshed || in_group());
     return read.at_limit && !read.closed;
   }
 
@@ -169,8 +171,9 @@ class MergedReader : public EventReader {
   // Those that refresh later, and of these those that were asked to, and have not yet.
   PartitionSet later_ = 0;
   PartitionSet refreshing_ = 0;
-  // As the last chunk said.
+  // As the last chunk said; and as it did before they were asked.
   int64_t watermark_us_ = 0;
+  int64_t refreshed_from_us_ = 0;
   // The partition that has the next turn.
   size_t turn_ = 0;
 };
@@ -229,6 +232,10 @@ class MergedGroupReader final : public MergedReader {
   int64_t NextDueUs() const override {
     return has_news_ ? NewsDueUs() : kNeverUs;
   }
+  void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
+    if (refreshing_ == 0) delivered_from_us_ = delivered_us_;
+    MergedReader::RefreshWatermark(now_us, max_age_us);
+  }
   void StopReading() override {
     for (const Part& part : parts_) part.reader->StopReading();
   }
@@ -239,9 +246,10 @@ class MergedGroupReader final : public MergedReader {
   }
 
  private:
+  bool in_group() const override { return true; }
+
   void ReadParts(int64_t now_us, Room room, EventChunk* chunk) override {
     const bool refreshes = refreshing_ != 0;
-    bool asked = false;
     const PartitionSet passed_by = std::exchange(blocked_, 0) & ~ready_;
     ready_ |= passed_by & ~closed_;
     const int most = std::min(room.events, kMaxTaken);
@@ -264,18 +272,17 @@ class MergedGroupReader final : public MergedReader {
       return true;
     });
     has_news_ |= std::exchange(chunk->all_delivered, false);
-    const bool refreshed = refreshes && refreshing_ == 0;
+    chunk->all_delivered = refreshes && IsRefreshedNews();
     if (in_flight_ != nullptr && has_news_ && ready_ == 0 && refreshing_ == 0 &&
         now_us >= NewsDueUs()) {
       has_news_ = false;
       news_us_ = std::max(news_us_, now_us) + kAllDeliveredUs;
       RefreshWatermark(now_us, 1);
-      asked = true;
       blocked_ = 0;
+      const bool tells = chunk->all_delivered;
       InTurn(take);
+      chunk->all_delivered = tells || IsRefreshedNews();
     }
-    const bool is_news = Least(&Part::delivered_us) > delivered_us_;
-    chunk->all_delivered = (refreshed || asked) && refreshing_ == 0 && is_news;
     delivered_us_ = Least(&Part::delivered_us);
     chunk->delivered_us = delivered_us_;
     chunk->arrived_us = Least(&Part::arrived_us);
@@ -285,6 +292,10 @@ class MergedGroupReader final : public MergedReader {
                      });
   }
 
+  // Whether all are refreshed, and more is delivered than was said before.
+  bool IsRefreshedNews() const {
+    return refreshing_ == 0 && Least(&Part::delivered_us) > delivered_from_us_;
+  }
   // A fetch that waits for what a partition has for it takes no others, which may be
   // too many.
   PartitionSet Readable() const override {
@@ -306,8 +317,9 @@ class MergedGroupReader final : public MergedReader {
   const std::shared_ptr<InFlightLimit> in_flight_;
   // Partitions that may have events for which there was no room.
   PartitionSet blocked_ = 0;
-  // As the last chunk said.
+  // As the last chunk said; and as it did before the refresh.
   int64_t delivered_us_ = 0;
+  int64_t delivered_from_us_ = 0;
   // All that some partition had is delivered, which has not been said.
   bool has_news_ = false;
   // When it would be said next if it were said kAllDeliveredUs apart.

@@ -152,6 +152,8 @@ struct EventChunk {
   // Of a group that has delivered all that it has, some of it since the last
   // Read: delivered_us is past a death.
   bool all_delivered = false;
+  // See EventReader::refreshes_later.
+  bool refreshed = false;
   // Of a member that has an InFlightLimit: it has no room, so that there may be
   // events that were not read.
   bool at_limit = false;

@@ -52,8 +52,8 @@ class EventReader {
   // Brings the watermark that the next read returns up to `now_us`, or leaves
   // one that is less than `max_age_us` old, as far as that is possible.
   virtual void RefreshWatermark(int64_t now_us, int64_t max_age_us) = 0;
-  // Whether it is not the next read that has it, but a later one, for which the reader is
-  // woken: that of a chunk which says all_delivered.
+  // Whether it is not the next read that has it, but a later one, whose chunk says
+  // `refreshed`: the reader is woken for it.
   virtual bool refreshes_later() const { return false; }
 
   // Why a chunk says `closed`: NOT_FOUND (NAMESPACE_NOT_FOUND, or

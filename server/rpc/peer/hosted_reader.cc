@@ -108,11 +108,13 @@ HostedReader::Read HostedReader::ReadOnce() {
   // Someone waits for it; of several partitions the watermark is there once all
   // of them have been read.
   if (awaited_ && !chunk.more) {
-    chunk.all_delivered = true;
+    // Of a member in several partitions it is no news by itself.
+    chunk.all_delivered |= part_ == nullptr;
+    read.chunk.refresh = refresh_;
     awaited_ = false;
   }
-  read.worth_sending =
-      content || chunk.all_delivered || chunk.storing != storing_;
+  read.worth_sending = content || chunk.all_delivered ||
+                       chunk.storing != storing_ || read.chunk.refresh > 0;
   if (read.worth_sending) storing_ = chunk.storing;
   if (part_ != nullptr) {
     read.chunk.answers = granted;
@@ -160,7 +162,7 @@ void HostedReader::OnFrame(peer::v1::FrameKind kind, absl::string_view body) {
       }
       case peer::v1::FRAME_KIND_REFRESH: {
         int64_t max_age_us = 0;
-        fields(max_age_us);
+        fields(max_age_us, refresh_);
         refresh_us_ = std::min(refresh_us_.value_or(max_age_us), max_age_us);
         break;
       }

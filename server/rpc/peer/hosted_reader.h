@@ -132,6 +132,8 @@ class HostedReader final : public Watcher,
   bool left_ ABSL_GUARDED_BY(mu_) = false;
   // The age that a refresh permits; none: none was asked for.
   std::optional<int64_t> refresh_us_ ABSL_GUARDED_BY(mu_);
+  // Its number.
+  uint64_t refresh_ ABSL_GUARDED_BY(mu_) = 0;
   // Whether the other node has not been told where the reader stands since then.
   bool awaited_ ABSL_GUARDED_BY(mu_) = false;
   // As it was sent last.
