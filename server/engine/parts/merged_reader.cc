@@ -54,6 +54,9 @@ class MergedReader : public EventReader {
     chunk.storing = storing_ != 0;
     chunk.closed = IsClosed();
     chunk.more = !chunk.closed && (Readable() != 0 || !Await());
+    // News is of a reader that has read all that there is.
+    untold_ |= chunk.all_delivered;
+    chunk.all_delivered = !chunk.more && std::exchange(untold_, false);
     return chunk;
   }
 
@@ -174,6 +177,8 @@ class MergedReader : public EventReader {
   // As the last chunk said; and as it did before they were asked.
   int64_t watermark_us_ = 0;
   int64_t refreshed_from_us_ = 0;
+  // What was read while there was more, and is news.
+  bool untold_ = false;
   // The partition that has the next turn.
   size_t turn_ = 0;
 };
