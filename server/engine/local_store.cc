@@ -150,7 +150,8 @@ void LocalStore::Execute(absl::string_view name,
   whole.in_turns = false;
   BatchProgress& at = progress != nullptr ? *progress : whole;
   if (!at.admitted.has_value()) {
-    at.admitted = (*map)->Admit(operations.size(), now_us);
+    const bool letter = operations.size() == 1 && operations[0].letter;
+    at.admitted = letter ? 1 : (*map)->Admit(operations.size(), now_us);
     if (*at.admitted < operations.size()) {
       Refuse((*map)->RateError(now_us), results.subspan(*at.admitted));
     }

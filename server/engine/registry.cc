@@ -72,18 +72,24 @@ absl::Status NamespaceNotFound(absl::string_view map_name) {
 }  // namespace
 
 Registry::Registry(const Clock* clock, Reaper* reaper,
-                   const RegistryLimits& limits)
+                   std::shared_ptr<ServerAccount> account)
     : clock_(clock),
       reaper_(reaper),
-      has_account_(limits.max_entries > 0 || limits.max_bytes > 0),
-      usage_(limits.max_entries, limits.max_bytes),
-      versions_(clock->NowUs()),
-      limits_(limits) {}
+      account_(std::move(account)),
+      versions_(clock->NowUs()) {}
 
 Registry::~Registry() {
+  {
+    absl::MutexLock lock(&letter_gate_->mu);
+    letter_gate_->closed = true;
+  }
   for (const auto& map : List()) {
     reaper_->Remove(map.get());
     map->Close();
+  }
+  {
+    absl::ReaderMutexLock lock(&mu_);
+    account_->SubtractNamespaces(namespaces_);
   }
   bin_->Close();
 }
@@ -136,7 +142,7 @@ absl::StatusOr<std::shared_ptr<TimeCacheMap>> Registry::Create(
   if (absl::Status status = CheckFree(name, limits); !status.ok()) {
     return status;
   }
-  if (absl::Status status = Insert(map); !status.ok()) return status;
+  if (absl::Status status = Insert(map, limits); !status.ok()) return status;
   return map;
 }
 
@@ -146,13 +152,7 @@ absl::Status Registry::CheckFree(absl::string_view name, Limits limits) const {
   if (maps_.contains(name) || maps_.contains(PlaceOf(name).namespace_name)) {
     return NamespaceExists(name);
   }
-  if (limits_.max_namespaces == 0 || namespaces_ < limits_.max_namespaces) {
-    return absl::OkStatus();
-  }
-  return ErrorWithReason(
-      absl::StatusCode::kResourceExhausted, Reason::kMaxNamespaces,
-      absl::StrCat("the server is at its limits.max_namespaces of ",
-                   limits_.max_namespaces));
+  return account_->CheckNamespaces();
 }
 
 std::optional<NamespaceOptions> Registry::OptionsOf(
@@ -165,12 +165,14 @@ std::optional<NamespaceOptions> Registry::OptionsOf(
 
 absl::Status Registry::CheckRoute(absl::string_view name,
                                   const NamespaceOptions& options) const {
+  if (!checks_routes_) return absl::OkStatus();
   return CheckDeadLetterRoute(
       PlaceOf(name).namespace_name, options,
       [this](absl::string_view to) { return OptionsOf(to); });
 }
 
 std::vector<std::string> Registry::Warnings(absl::string_view name) const {
+  if (!checks_routes_) return {};
   const std::optional<NamespaceOptions> options = OptionsOf(name);
   if (!options.has_value()) return {};
   const auto maps = List();
@@ -189,12 +191,13 @@ std::shared_ptr<TimeCacheMap> Registry::Make(absl::string_view name,
                                              TimeCacheMap::Origin origin) {
   origin.versions = &versions_;
   const std::shared_ptr<TimeCacheMap> map(
-      new TimeCacheMap(std::string(name), options,
-                       has_account_ ? &usage_ : nullptr, clock_->NowUs(),
-                       origin),
-      [bin = bin_](TimeCacheMap* unused) {
+      new TimeCacheMap(std::string(name), options, account_->usage(),
+                       clock_->NowUs(), origin),
+      [bin = bin_, account = account_](TimeCacheMap* unused) {
         bin->Free(std::unique_ptr<TimeCacheMap>(unused));
       });
+  // Until it is served.
+  map->SetJoined(false);
   map->groups().SetDeadLetterSink(
       [this, from = std::weak_ptr<TimeCacheMap>(map)](
           const ConsumerGroups::DeadLetter& letter,
@@ -206,11 +209,20 @@ std::shared_ptr<TimeCacheMap> Registry::Make(absl::string_view name,
 
 absl::Status Registry::Add(const std::shared_ptr<TimeCacheMap>& map) {
   absl::MutexLock lock(&mu_);
-  return Insert(map);
+  return Insert(map, Limits::kIgnored);
 }
 
-absl::Status Registry::Insert(const std::shared_ptr<TimeCacheMap>& map) {
+absl::Status Registry::Insert(const std::shared_ptr<TimeCacheMap>& map,
+                              Limits limits) {
   if (maps_.contains(map->name())) return NamespaceExists(map->name());
+  if (map->partition() != 0) {
+    // Its namespace counts.
+  } else if (limits == Limits::kIgnored) {
+    account_->AddNamespaceAnyway();
+  } else if (absl::Status status = account_->AddNamespace(); !status.ok()) {
+    return status;
+  }
+  map->SetJoined(true);
   // Before it can be found: its log starts with its description, and its first
   // put must be able to schedule.
   if (map->journaled() && map->change_log() == nullptr) {
@@ -235,19 +247,56 @@ Registry::Names Registry::PartitionsOf(absl::string_view namespace_name) const {
   return it == partitioned_.end() ? nullptr : it->second;
 }
 
-// Into the map that has that name now, or its partition of the letter's key, if the group's creator may put it there
-// now: the name may belong to another map since, and the permission may be
-// withdrawn.
+absl::Status Registry::CheckDeadLetterRight(
+    const ConsumerGroups::DeadLetter& letter) {
+  absl::ReaderMutexLock lock(&dead_letter_mu_);
+  return dead_letter_right_
+             ? dead_letter_right_(letter.created_by, letter.to_map)
+             : absl::OkStatus();
+}
+
+void Registry::SendDeadLetter(std::shared_ptr<TimeCacheMap> from,
+                              const ConsumerGroups::DeadLetter& letter,
+                              ConsumerGroups::DeadLetterDone done) {
+  // What the call views.
+  struct Letter {
+    std::string to;
+    std::string key;
+    std::string value;
+    Operation put;
+    Result result;
+  };
+  auto sent = std::make_shared<Letter>();
+  sent->to = std::string(letter.to_map);
+  sent->key = letter.key;
+  sent->value = letter.value;
+  sent->put = Operation::DeadLetter(sent->key, sent->value);
+  Letter& call = *sent;
+  dead_letter_store_->Execute(
+      call.to, {&call.put, 1}, {&call.result, 1},
+      // The group's map must be there until `done` is gone.
+      [from = std::move(from), gate = letter_gate_, sent = std::move(sent),
+       done = std::move(done)](const absl::Status& called) mutable {
+        absl::Status put = sent->result.status;
+        // Nothing was tried: that says nothing of the letter.
+        if (!called.ok()) put = absl::UnavailableError(called.message());
+        absl::ReaderMutexLock lock(&gate->mu);
+        auto end = std::exchange(done, nullptr);
+        if (!gate->closed) end(put);
+      });
+}
+
+// Into the map that has that name now, or its partition of the letter's key, if the
+// group's creator may put it there now: the name may belong to another map since,
+// and the permission may be withdrawn.
 void Registry::PutDeadLetter(std::shared_ptr<TimeCacheMap> from,
                              const ConsumerGroups::DeadLetter& letter,
                              ConsumerGroups::DeadLetterDone done) {
-  {
-    absl::ReaderMutexLock lock(&dead_letter_mu_);
-    if (dead_letter_right_) {
-      absl::Status status =
-          dead_letter_right_(letter.created_by, letter.to_map);
-      if (!status.ok()) return done(status);
-    }
+  if (absl::Status status = CheckDeadLetterRight(letter); !status.ok()) {
+    return done(status);
+  }
+  if (dead_letter_store_ != nullptr) {
+    return SendDeadLetter(std::move(from), letter, std::move(done));
   }
   const Names parts = PartitionsOf(letter.to_map);
   const absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(
@@ -331,41 +380,31 @@ absl::Status Registry::Delete(absl::string_view name,
                               std::shared_ptr<TimeCacheMap>* deleted) {
   absl::StatusOr<std::shared_ptr<TimeCacheMap>> map = Find(name);
   if (!map.ok()) return map.status();
-  {
-    absl::MutexLock lock(&mu_);
-    const auto it = maps_.find(name);
-    if (it == maps_.end() || it->second != *map) return NamespaceNotFound(name);
-    by_name_.erase(name);
-    maps_.erase(it);
-    if ((*map)->partition() == 0) {
-      --namespaces_;
-      partitioned_.erase(name);
-      partitioned_count_ = partitioned_.size();
-    }
-    // Before there can be another one of that name.
-    if (ChangeLog* const log = (*map)->change_log()) log->AppendDeleted();
-  }
-  reaper_->Remove(map->get());
-  (*map)->Close();
+  if (absl::Status status = DeleteMap(*map); !status.ok()) return status;
   if (deleted != nullptr) *deleted = *std::move(map);
   return absl::OkStatus();
 }
 
-absl::Status Registry::SetLimits(const RegistryLimits& limits) {
-  if (!has_account_ && (limits.max_entries > 0 || limits.max_bytes > 0)) {
-    return absl::FailedPreconditionError(
-        "the server was started without max_entries and max_bytes, and does "
-        "not count all namespaces: restart it");
+absl::Status Registry::DeleteMap(const std::shared_ptr<TimeCacheMap>& map) {
+  const std::string& name = map->name();
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = maps_.find(name);
+    if (it == maps_.end() || it->second != map) return NamespaceNotFound(name);
+    by_name_.erase(name);
+    maps_.erase(it);
+    if (map->partition() == 0) {
+      --namespaces_;
+      account_->SubtractNamespaces(1);
+      partitioned_.erase(name);
+      partitioned_count_ = partitioned_.size();
+    }
+    // Before there can be another one of that name.
+    if (ChangeLog* const log = map->change_log()) log->AppendDeleted();
   }
-  absl::MutexLock lock(&mu_);
-  limits_ = limits;
-  usage_.SetLimits(limits.max_entries, limits.max_bytes);
+  reaper_->Remove(map.get());
+  map->Close();
   return absl::OkStatus();
-}
-
-RegistryLimits Registry::limits() const {
-  absl::ReaderMutexLock lock(&mu_);
-  return limits_;
 }
 
 }  // namespace timecache::server

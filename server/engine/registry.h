@@ -25,7 +25,9 @@
 #include "server/engine/map/time_cache_map.h"
 #include "server/engine/map_bin.h"
 #include "server/engine/reaper.h"
+#include "server/engine/server_account.h"
 #include "server/engine/store/partition_directory.h"
+#include "server/engine/store/store.h"
 
 namespace timecache::server {
 
@@ -33,13 +35,6 @@ namespace timecache::server {
 // and these options.
 absl::Status ValidateNamespace(absl::string_view name,
                                const NamespaceOptions& options);
-
-// Limits of all maps together; 0 is no limit.
-struct RegistryLimits {
-  int max_namespaces = 0;
-  int64_t max_entries = 0;
-  int64_t max_bytes = 0;
-};
 
 // Creates, finds, updates and deletes maps, each by its own name, also if it is
 // one of several partitions (partitions.h; partitioned_maps.h has what concerns all
@@ -49,8 +44,13 @@ struct RegistryLimits {
 // Thread-safe. Find costs a reader's lock and a hash lookup.
 class Registry final : public PartitionDirectory {
  public:
-  // `clock` and `reaper` are not owned and must outlive the registry.
-  Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits);
+  // `clock` and `reaper` are not owned and must outlive the registry. `account`
+  // has the limits, and may be that of several registries.
+  Registry(const Clock* clock, Reaper* reaper,
+           std::shared_ptr<ServerAccount> account);
+  // With an account of its own.
+  Registry(const Clock* clock, Reaper* reaper, const RegistryLimits& limits)
+      : Registry(clock, reaper, std::make_shared<ServerAccount>(limits)) {}
   ~Registry() override;
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
@@ -118,12 +118,12 @@ class Registry final : public PartitionDirectory {
   absl::Status Delete(absl::string_view name,
                       std::shared_ptr<TimeCacheMap>* deleted = nullptr)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // This map: NOT_FOUND if its name is another's.
+  absl::Status DeleteMap(const std::shared_ptr<TimeCacheMap>& map)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Limits below the current content refuse further puts. FAILED_PRECONDITION,
-  // and nothing changes, for the first limit of entries or bytes of a registry
-  // that was made without one: such a registry's maps keep no common account.
-  absl::Status SetLimits(const RegistryLimits& limits) ABSL_LOCKS_EXCLUDED(mu_);
-  RegistryLimits limits() const ABSL_LOCKS_EXCLUDED(mu_);
+  ServerAccount* account() { return account_.get(); }
+  RegistryLimits limits() const { return account_->limits(); }
 
   // Whether a principal may put entries into a namespace now: OK or
   // PERMISSION_DENIED. Called for each dead letter, with the creator of its
@@ -133,6 +133,18 @@ class Registry final : public PartitionDirectory {
       absl::string_view principal, absl::string_view name)>;
   void SetDeadLetterRight(DeadLetterRight right)
       ABSL_LOCKS_EXCLUDED(dead_letter_mu_);
+
+  // Of a registry that has some of a cluster's maps. Both are set before use.
+
+  // Dead letters are put into their namespace in `store`, on any node, with the
+  // same right, entry and outcomes; where the call itself fails, whatever its error,
+  // the letter is tried again. Not owned: must outlive the registry, and answer all
+  // calls before it ends. Letters whose answers come after the registry stay in their
+  // groups, for the next owner.
+  void SetDeadLetterStore(Store* store) { dead_letter_store_ = store; }
+  // What needs other namespaces is its caller's (parts/dead_letter_walk.h): whether
+  // dead letters go in a cycle, and Warnings, which are none.
+  void LeaveRoutesToCaller() { checks_routes_ = false; }
 
  private:
   enum class Limits : uint8_t { kObeyed, kIgnored };
@@ -146,8 +158,13 @@ class Registry final : public PartitionDirectory {
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status CheckFree(absl::string_view name, Limits limits) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
-  absl::Status Insert(const std::shared_ptr<TimeCacheMap>& map)
+  absl::Status Insert(const std::shared_ptr<TimeCacheMap>& map, Limits limits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckDeadLetterRight(const ConsumerGroups::DeadLetter& letter)
+      ABSL_LOCKS_EXCLUDED(dead_letter_mu_);
+  void SendDeadLetter(std::shared_ptr<TimeCacheMap> from,
+                      const ConsumerGroups::DeadLetter& letter,
+                      ConsumerGroups::DeadLetterDone done);
   // `from` is the map of the letter's group.
   void PutDeadLetter(std::shared_ptr<TimeCacheMap> from,
                      const ConsumerGroups::DeadLetter& letter,
@@ -157,9 +174,8 @@ class Registry final : public PartitionDirectory {
   const Clock* const clock_;
   Reaper* const reaper_;
   ChangeLogs* change_logs_ = nullptr;
-  // Maps keep an account of all entries and bytes together.
-  const bool has_account_;
-  Usage usage_;
+  // The maps keep it, too.
+  const std::shared_ptr<ServerAccount> account_;
   VersionSource versions_;
   // The maps keep it, too.
   const std::shared_ptr<MapBin> bin_ = std::make_shared<MapBin>();
@@ -168,9 +184,18 @@ class Registry final : public PartitionDirectory {
   absl::Mutex dead_letter_mu_ ABSL_ACQUIRED_AFTER(lock_order::kDeadLetterRights)
       ABSL_ACQUIRED_BEFORE(lock_order::kAccess);
   DeadLetterRight dead_letter_right_ ABSL_GUARDED_BY(dead_letter_mu_);
+  Store* dead_letter_store_ = nullptr;
+  bool checks_routes_ = true;
+  // What the answers to letters that were sent need of the registry.
+  struct LetterGate {
+    // Held by answers.
+    absl::Mutex mu;
+    bool closed ABSL_GUARDED_BY(mu) = false;
+  };
+  const std::shared_ptr<LetterGate> letter_gate_ =
+      std::make_shared<LetterGate>();
 
   mutable absl::Mutex mu_;
-  RegistryLimits limits_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<std::string, std::shared_ptr<TimeCacheMap>> maps_
       ABSL_GUARDED_BY(mu_);
   // The same in order. The names are the maps' own.

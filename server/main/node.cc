@@ -115,7 +115,8 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
       registry_(&clock_, &reaper_, ToRegistryLimits(config.limits())),
       maps_(&registry_, &clock_),
       store_(&maps_, &registry_),
-      monitoring_(&registry_, &reaper_, &clock_),
+      registries_({&registry_, &reaper_, &clock_}),
+      monitoring_(&registries_),
       call_log_(SlowCallUs(config), &system_clock_) {
   monitoring_.metrics()->Add(&recovery_metrics_);
 }
@@ -176,7 +177,13 @@ absl::Status Node::Start() {
              static_cast<int64_t>(store_.GetUsage().namespaces));
 
   reload_.emplace(config_, [this] { return ReadConfig(flags_); });
-  AddAppliers(&registry_, &*server_, &call_log_, &*reload_);
+  AddAppliers(
+      registry_.account(),
+      [this](const config::v1::ServerConfig& before,
+             const config::v1::ServerConfig& now) {
+        return ReloadNamespaces(before, now, &registry_);
+      },
+      &*server_, &call_log_, &*reload_);
   reload_->Also([this] { files_.Check(); });
   AddMetrics();
   return absl::OkStatus();
@@ -440,7 +447,7 @@ void Node::Run() {
         return journal_.local != nullptr && journal_.logs->disk_full();
       },
       config_.journal().directory());
-  LossLog loss_log(&registry_, &system_clock_, CountersOf(*server_));
+  LossLog loss_log(&registries_, &system_clock_, CountersOf(*server_));
   ClockWatch clock_watch(&system_clock_, journal_.local);
   {
     const auto logs = housekeeping_.Every(kLogInterval, [&] {

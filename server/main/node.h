@@ -20,6 +20,7 @@
 #include "server/engine/local_store.h"
 #include "server/engine/parts/partitioned_store.h"
 #include "server/engine/reaper.h"
+#include "server/engine/registries.h"
 #include "server/engine/registry.h"
 #include "server/main/cluster_metrics.h"
 #include "server/main/cluster_term.h"
@@ -138,6 +139,7 @@ class Node {
   std::unique_ptr<PeerStores> peers_;
 
   RecoveryMetrics recovery_metrics_;
+  const Registries registries_;
   Monitoring monitoring_;
   MemoryPlan memory_;
   CallLog call_log_;

@@ -1,6 +1,7 @@
 #include "server/main/server_setup.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/api/proto_time.h"
@@ -107,8 +108,8 @@ void DescribeSlowCalls(const CallLog& from, v1::ListSlowCallsResponse* calls) {
   }
 }
 
-void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
-                 Reload* reload) {
+void AddAppliers(ServerAccount* account, Reload::Applier namespaces,
+                 Server* server, CallLog* call_log, Reload* reload) {
   reload->Apply("log", [=](const config::v1::ServerConfig& now) {
     SetLogging(now.log());
     call_log->SetSlowCall(SlowCallUs(now));
@@ -116,13 +117,10 @@ void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
   // Read when the server stops.
   reload->Apply("grace_period", [](const config::v1::ServerConfig&) {});
   reload->Apply("drain_delay", [](const config::v1::ServerConfig&) {});
-  reload->Apply("namespaces", [=](const config::v1::ServerConfig& before,
-                                  const config::v1::ServerConfig& now) {
-    return ReloadNamespaces(before, now, registry);
-  });
+  reload->Apply("namespaces", std::move(namespaces));
   const auto set_limits = [=](const config::v1::ServerConfig&,
                               const config::v1::ServerConfig& now) {
-    return registry->SetLimits(ToRegistryLimits(now.limits()));
+    return account->SetLimits(ToRegistryLimits(now.limits()));
   };
   for (const char* field : {"max_namespaces", "max_entries", "max_bytes"}) {
     reload->Apply(absl::StrCat("limits.", field), set_limits);

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/clock.h"
-#include "server/engine/registry.h"
+#include "server/engine/server_account.h"
 #include "server/main/config/flags.h"
 #include "server/main/reload.h"
 #include "server/ops/call_log.h"
@@ -40,10 +40,10 @@ ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
 
 void DescribeSlowCalls(const CallLog& from, v1::ListSlowCallsResponse* calls);
 
-// Adds the appliers of fields that take effect without a restart. None is
-// owned; all must outlive `reload`.
-void AddAppliers(Registry* registry, Server* server, CallLog* call_log,
-                 Reload* reload);
+// Adds the appliers of fields that take effect without a restart; `namespaces` is
+// that of the namespaces, of each registry. None is owned; all must outlive `reload`.
+void AddAppliers(ServerAccount* account, Reload::Applier namespaces,
+                 Server* server, CallLog* call_log, Reload* reload);
 
 }  // namespace timecache::server
 

@@ -342,15 +342,13 @@ struct NamespaceRest {
 }  // namespace
 
 std::vector<MetricFamily> EngineMetrics::Collect() const {
-  const int64_t now_us = clock_->NowUs();
-  const std::vector<std::shared_ptr<TimeCacheMap>> maps = registry_->List();
   std::vector<MetricFamily> families = FamiliesOf(kNamespaceColumns);
   std::vector<MetricFamily> group_families = FamiliesOf(kGroupColumns);
   NamespaceRest rest;
   size_t namespaces = 0;
   size_t labelled = 0;
   size_t groups = 0;
-  for (const auto& map : maps) {
+  registries_->ForEachMap([&](const auto& map, int64_t now_us) {
     if (map->partition() == 0) ++namespaces;
     const MetricLabels own = LabelsOf(*map);
     const MetricLabels labels = labelled++ < max_namespaces_
@@ -367,7 +365,7 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
                      : With("group", group->name(), own),
                  group->GetStatistics(), now_us, &group_families);
     }
-  }
+  });
   for (auto* family : {&rest.expired, &rest.refused, &rest.lateness,
                        &rest.delivery_lateness}) {
     families.push_back(std::move(*family));
@@ -377,7 +375,7 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
   AddSample({}, static_cast<double>(namespaces),
             &families.emplace_back(NewFamily(kNamespaces)));
   families.emplace_back(NewFamily(kSweeps, MetricType::Histogram))
-      .metric.push_back(HistogramSample({}, reaper_->sweeps()));
+      .metric.push_back(HistogramSample({}, registries_->sweeps()));
   return families;
 }
 

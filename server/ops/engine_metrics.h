@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "prometheus/collectable.h"
-#include "server/base/clock.h"
-#include "server/engine/reaper.h"
-#include "server/engine/registry.h"
+#include "server/engine/registries.h"
 
 namespace timecache::server {
 
@@ -20,7 +18,9 @@ namespace timecache::server {
 // partitions has samples for each, with the label "partition", which count as a
 // namespace and its groups. The others are
 // added up as kOther, which is not a valid name; when one is created or
-// deleted, another may move between the two, which a counter shows as a reset.
+// deleted, another may move between the two, which a counter shows as a reset. One
+// that goes to another node of a cluster, with its slot, is no longer in here, and its
+// counters begin there with what the journal has of them.
 //
 // Thread-safe. O(namespaces x (shards + buckets)); holds each namespace's locks
 // briefly.
@@ -30,24 +30,19 @@ class EngineMetrics final : public prometheus::Collectable {
   static constexpr size_t kMaxLabelledGroups = 1'000;
   static constexpr char kOther[] = "_other";
 
-  // None is owned; all must outlive the last Collect. The limits are those of
-  // the class, but for tests.
-  EngineMetrics(const Registry* registry, const Reaper* reaper,
-                const Clock* clock,
-                size_t max_namespaces = kMaxLabelledNamespaces,
-                size_t max_groups = kMaxLabelledGroups)
-      : registry_(registry),
-        reaper_(reaper),
-        clock_(clock),
+  // Not owned; must outlive the last Collect. The limits are those of the class,
+  // but for tests.
+  explicit EngineMetrics(const Registries* registries,
+                         size_t max_namespaces = kMaxLabelledNamespaces,
+                         size_t max_groups = kMaxLabelledGroups)
+      : registries_(registries),
         max_namespaces_(max_namespaces),
         max_groups_(max_groups) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  const Registry* const registry_;
-  const Reaper* const reaper_;
-  const Clock* const clock_;
+  const Registries* const registries_;
   const size_t max_namespaces_;
   const size_t max_groups_;
 };

@@ -14,9 +14,9 @@ constexpr size_t kMaxLoggedKeyBytes = 64;
 
 }  // namespace
 
-LossLog::LossLog(const Registry* registry, const Clock* clock,
+LossLog::LossLog(const Registries* registries, const Clock* clock,
                  std::vector<Counter> counters, Write write)
-    : registry_(registry),
+    : registries_(registries),
       clock_(clock),
       counters_(std::move(counters)),
       write_(std::move(write)) {}
@@ -40,12 +40,12 @@ void LossLog::Count() {
   for (Counter& counter : counters_) {
     Add(counter.event, "", "", counter.value(), &counter.before, now_us);
   }
-  for (const auto& map : registry_->List()) {
+  registries_->ForEachMap([&](const auto& map, int64_t /*now_us*/) {
     CountExpired(map);
     for (const auto& group : map->groups().List()) {
       CountGroup(map->namespace_name(), group, now_us);
     }
-  }
+  });
   absl::erase_if(groups_,
                  [](const auto& each) { return each.second.group.expired(); });
   absl::erase_if(maps_,

@@ -15,7 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "server/base/clock.h"
 #include "server/engine/groups/consumer_group.h"
-#include "server/engine/registry.h"
+#include "server/engine/registries.h"
 #include "server/ops/folded_lines.h"
 #include "server/ops/log.h"
 
@@ -38,7 +38,8 @@ namespace timecache::server {
 //
 // with namespace, group and `count`, the number since the line before; each
 // kind at most once in FoldedLines::kIntervalUs. What a group counted between
-// the last look and its deletion is not said.
+// the last look and its deletion, or the move of its slot to another node, is not
+// said.
 //
 // Not thread-safe: for one thread. A look costs a lock and a copy of a few
 // numbers for each group, and a lock for each namespace.
@@ -55,8 +56,8 @@ class LossLog {
     uint64_t before = 0;
   };
 
-  // `registry` and `clock` are not owned.
-  LossLog(const Registry* registry, const Clock* clock,
+  // `registries` and `clock`, by which lines wait, are not owned.
+  LossLog(const Registries* registries, const Clock* clock,
           std::vector<Counter> counters, Write write = Log);
 
   // Compares with the look before, and writes what is due.
@@ -91,7 +92,7 @@ class LossLog {
            uint64_t now, uint64_t* before, int64_t now_us);
   void WriteLine(const FoldedLines::Kind& kind, uint64_t count);
 
-  const Registry* const registry_;
+  const Registries* const registries_;
   const Clock* const clock_;
   std::vector<Counter> counters_;
   const Write write_;

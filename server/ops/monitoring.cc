@@ -14,9 +14,8 @@ constexpr MetricInfo kState = {"timecache_server_state",
 
 }  // namespace
 
-Monitoring::Monitoring(const Registry* registry, const Reaper* reaper,
-                       const Clock* clock)
-    : engine_(registry, reaper, clock),
+Monitoring::Monitoring(const Registries* registries)
+    : engine_(registries),
       http_(&readiness_, [this] { return metrics_.Text(); }) {
   metrics_.Add(kBuild, [] { return 1; }, {{"version", std::string(Version())}});
   for (const auto& [state, name] :

@@ -7,9 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/base/clock.h"
-#include "server/engine/reaper.h"
-#include "server/engine/registry.h"
+#include "server/engine/registries.h"
 #include "server/ops/engine_metrics.h"
 #include "server/ops/http_server.h"
 #include "server/ops/metrics.h"
@@ -22,9 +20,8 @@ namespace timecache::server {
 // Puts them together. Thread-safe, but for Start and Stop.
 class Monitoring {
  public:
-  // None is owned; all must outlive this.
-  Monitoring(const Registry* registry, const Reaper* reaper,
-             const Clock* clock);
+  // Not owned; must outlive this.
+  explicit Monitoring(const Registries* registries);
   Monitoring(const Monitoring&) = delete;
   Monitoring& operator=(const Monitoring&) = delete;
 

@@ -27,7 +27,7 @@ void CodeFields(Coder& code, T& op) {
   code(op.kind, op.condition);
   code.Flags(op.touch, op.never_touch, op.return_previous, op.has_ttl,
              op.has_expire_at, op.allow_past, op.keep_deadline,
-             op.namespace_ttl, op.remove_if_zero, op.parts);
+             op.namespace_ttl, op.remove_if_zero, op.parts, op.letter);
   code(op.combination, op.ttl_us, op.expire_at_us, op.if_version, op.key,
        op.value, op.operand, op.initial);
   if constexpr (Coder::kReads) {

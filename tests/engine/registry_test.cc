@@ -244,7 +244,7 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
   EXPECT_EQ(put("2"), Reason::kServerMaxEntries);
   limits.max_namespaces = 2;
   limits.max_entries = 2;
-  EXPECT_TRUE(registry.SetLimits(limits).ok());
+  EXPECT_TRUE(registry.account()->SetLimits(limits).ok());
   EXPECT_EQ(registry.limits().max_entries, 2);
   EXPECT_EQ(put("2"), std::nullopt);
   EXPECT_EQ(put("3"), Reason::kServerMaxEntries);
@@ -253,19 +253,19 @@ TEST_F(RegistryTest, LimitsMayChangeWhileItIsUsed) {
             Reason::kMaxNamespaces);
   // Below what is in, nothing goes, and no limit is fine.
   limits.max_entries = 1;
-  EXPECT_TRUE(registry.SetLimits(limits).ok());
+  EXPECT_TRUE(registry.account()->SetLimits(limits).ok());
   EXPECT_EQ(put("1"), std::nullopt);
   limits.max_entries = 0;
-  EXPECT_TRUE(registry.SetLimits(limits).ok());
+  EXPECT_TRUE(registry.account()->SetLimits(limits).ok());
   EXPECT_EQ(put("3"), std::nullopt);
 }
 
 TEST_F(RegistryTest, AFirstLimitOfEntriesNeedsARestart) {
   RegistryLimits limits;
   limits.max_namespaces = 5;
-  EXPECT_TRUE(registry_.SetLimits(limits).ok());
+  EXPECT_TRUE(registry_.account()->SetLimits(limits).ok());
   limits.max_entries = 1;
-  EXPECT_EQ(registry_.SetLimits(limits).code(),
+  EXPECT_EQ(registry_.account()->SetLimits(limits).code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(registry_.limits().max_entries, 0);
 }

@@ -31,7 +31,7 @@ class World {
   World()
       : clock_(kFuzzStartUs),
         reaper_(&clock_),
-        registry_(&clock_, &reaper_, {}) {}
+        registry_(&clock_, &reaper_, RegistryLimits()) {}
 
   void Renew() {
     member_.reset();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/main/config/config.h"
@@ -160,7 +161,7 @@ class ReloadNamespacesTest : public ::testing::Test {
           .value();
   ManualClock clock_;
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}};
+  Registry registry_{&clock_, &reaper_, RegistryLimits()};
   absl::Status status_;
 };
 
@@ -255,6 +256,52 @@ TEST_F(ReloadNamespacesTest, OneInMemoryDoesNotBecomeDurable) {
               HasSubstr("durability is fixed at creation, to memory"));
   EXPECT_THAT(log, HasSubstr("namespace_not_reloaded namespace=a"));
   EXPECT_EQ(OptionsOf("a").durability, NamespaceDurability::kMemory);
+}
+
+// Each makes the maps of its slot; what was done is logged once.
+TEST(ReloadNamespacesOfSlotsTest, EachDoesItsPart) {
+  SetLogging(LogLevel::kInfo, LogFormat::kText);
+  constexpr char kFile[] =
+      "namespaces:\n  - name: one\n  - name: parts\n    options:\n"
+      "      num_partitions: 7\n";
+  const config::v1::ServerConfig config =
+      ParseConfig(kFile, "file.yaml").value();
+  const config::v1::ServerConfig now =
+      ParseConfig(absl::StrCat(kFile, "      ttl: 5s\n  - name: new\n"),
+                  "file.yaml")
+          .value();
+  constexpr uint32_t kSlots = 3;
+  ManualClock clock;
+  Reaper reaper(&clock);
+  int maps = 0;
+  std::string log;
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    const OwnMaps own = {slot, kSlots};
+    Registry registry(&clock, &reaper, RegistryLimits());
+    registry.LeaveRoutesToCaller();
+    ASSERT_TRUE(CreateNamespaces(config, &registry, own).ok());
+    // Those that are there are left as they are.
+    ASSERT_TRUE(CreateNamespaces(config, &registry, own).ok());
+    for (const auto& map : registry.List()) {
+      EXPECT_EQ(SlotOfMap(map->name(), kSlots), slot);
+      ++maps;
+    }
+    CaptureStderr();
+    EXPECT_TRUE(ReloadNamespaces(config, now, &registry, own).ok());
+    log += GetCapturedStderr();
+    for (const auto& map : registry.List()) {
+      EXPECT_EQ(map->options().ttl_us,
+                map->namespace_name() == "parts" ? 5'000'000 : 30'000'000);
+    }
+    EXPECT_EQ(registry.Find("new").ok(), own.Has("new"));
+  }
+  EXPECT_EQ(maps, 8);
+  const auto count = [&log](absl::string_view event) {
+    const std::vector<std::string> parts = absl::StrSplit(log, event);
+    return parts.size() - 1;
+  };
+  EXPECT_EQ(count("namespace_created"), 1u);
+  EXPECT_EQ(count("namespace_updated"), 1u);
 }
 
 }  // namespace

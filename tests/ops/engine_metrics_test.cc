@@ -36,8 +36,7 @@ class EngineMetricsTest : public ::testing::Test {
     reaper_.Flush();
   }
   std::string Text(size_t max_namespaces = 100, size_t max_groups = 100) {
-    const EngineMetrics metrics(&registry_, &reaper_, &clock_, max_namespaces,
-                                max_groups);
+    const EngineMetrics metrics(&registries_, max_namespaces, max_groups);
     Metrics all;
     all.Add(&metrics);
     return all.Text();
@@ -45,7 +44,8 @@ class EngineMetricsTest : public ::testing::Test {
 
   ManualClock clock_{kStartUs};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}};
+  Registry registry_{&clock_, &reaper_, RegistryLimits()};
+  Registries registries_{{&registry_, &reaper_, &clock_}};
 };
 
 TEST_F(EngineMetricsTest, TellWhatANamespaceHoldsAndDid) {

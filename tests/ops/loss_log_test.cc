@@ -52,12 +52,13 @@ class LossLogTest : public ::testing::Test {
 
   ManualClock clock_{1'000 * kMicrosPerSecond};
   Reaper reaper_{&clock_};
-  Registry registry_{&clock_, &reaper_, {}};
+  Registry registry_{&clock_, &reaper_, RegistryLimits()};
+  Registries registries_{{&registry_, &reaper_, &clock_}};
   uint64_t refused_ = 0;
   uint64_t delayed_ = 0;
   std::vector<std::string> lines_;
   LossLog log_{
-      &registry_,
+      &registries_,
       &clock_,
       {{"connections_refused", [this] { return refused_; }},
        {"connections_delayed", [this] { return delayed_; },

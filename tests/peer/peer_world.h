@@ -82,7 +82,8 @@ class PeerNode {
   explicit PeerNode(server::ManualClock* clock) : PeerNode(clock, Options()) {}
   PeerNode(server::ManualClock* clock, const Options& options)
       : reaper_(clock),
-        registry_(clock, &reaper_, {.max_namespaces = 1'000}),
+        registry_(clock, &reaper_,
+                  server::RegistryLimits{.max_namespaces = 1'000}),
         local_(&registry_, clock),
         wrapped_(options.wrap_store ? options.wrap_store(&local_) : nullptr),
         clock_(clock),

@@ -266,8 +266,8 @@ int64_t ConsumerGroup::WakeOthers() {
   return DueUs();
 }
 
-int64_t ConsumerGroup::DueUs() const {
-  int64_t due_us = std::min(ledger_.DueUs(), scheduler_.due_us());
+int64_t ConsumerGroup::DueUs(bool dead_letters) const {
+  int64_t due_us = std::min(ledger_.DueUs(dead_letters), scheduler_.due_us());
   if (scheduler_.members() > 0) return std::min(due_us, news_due_us_);
   // Advance will pass the time.
   if (unused_since_us_ == kNeverUs) return std::min(due_us, ledger_.now_us());
@@ -452,9 +452,9 @@ void ConsumerGroup::EndPutBack(uint64_t event_id, bool done, int64_t now_us) {
 
 // --- Time.
 
-int64_t ConsumerGroup::NextDueUs() const {
+int64_t ConsumerGroup::NextDueUs(bool dead_letters) const {
   absl::MutexLock lock(&mu_);
-  return closed_ ? kNeverUs : DueUs();
+  return closed_ ? kNeverUs : DueUs(dead_letters);
 }
 
 bool ConsumerGroup::Advance(int64_t now_us, DeadLetterBudget* room,
@@ -474,7 +474,7 @@ bool ConsumerGroup::Advance(int64_t now_us, DeadLetterBudget* room,
     room->bytes -= static_cast<int64_t>(
         event->retained->batch->encoded(event->index).size());
   }
-  more = more || ledger_.HasDeadLettering();
+  more = more || (!room->waits && ledger_.HasDeadLettering());
   WakeOthers();
   return more;
 }

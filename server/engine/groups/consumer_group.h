@@ -199,12 +199,14 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   void EndPutBack(uint64_t event_id, bool done, int64_t now_us)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // When Advance next has something to do; kNeverUs if never.
-  int64_t NextDueUs() const ABSL_LOCKS_EXCLUDED(mu_);
+  // When Advance next has something to do, with `dead_letters` or without;
+  // kNeverUs if never.
+  int64_t NextDueUs(bool dead_letters = true) const ABSL_LOCKS_EXCLUDED(mu_);
   // Makes events whose time-out or delay is over ready again, and drops events
   // beyond max_backlog_bytes. Adds to `dead_letters` events that have exhausted their
   // attempts, and takes their room: EndDeadLetter must be called for each.
-  // Returns whether there is more to do now.
+  // Returns whether there is more to do now; not for dead letters that wait for
+  // others.
   bool Advance(int64_t now_us, DeadLetterBudget* room,
                std::vector<Delivery>* dead_letters) ABSL_LOCKS_EXCLUDED(mu_);
   void EndDeadLetter(uint64_t event_id, DeadLetterOutcome outcome,
@@ -291,7 +293,8 @@ class ConsumerGroup final : public ExpiryLog::Follower {
   int64_t WakeOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool UnusedForTooLongLocked(int64_t now_us) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  int64_t DueUs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t DueUs(bool dead_letters = true) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetUnusedSince(int64_t us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RecordUnused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

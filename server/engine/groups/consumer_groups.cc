@@ -316,11 +316,27 @@ void ConsumerGroups::PutBack(ConsumerGroup* group, const Settlement& settlement,
 
 int64_t ConsumerGroups::NextDueUs() const {
   absl::MutexLock lock(&mu_);
+  const bool dead_letters = !letters_wait_;
   int64_t due_us = kNeverUs;
   for (const auto& [name, group] : groups_) {
-    due_us = std::min(due_us, group->NextDueUs());
+    due_us = std::min(due_us, group->NextDueUs(dead_letters));
   }
   return due_us;
+}
+
+bool ConsumerGroups::MayPutDeadLetters() const {
+  return letters_ <= kMaxDeadLetters / 2 &&
+         letter_bytes_ <= kMaxDeadLetterBytes / 2;
+}
+
+DeadLetterBudget ConsumerGroups::RoomForDeadLetters() {
+  if (!MayPutDeadLetters()) {
+    letters_wait_ = true;
+    // The last ones may have been put meanwhile, and not have seen that.
+    if (!MayPutDeadLetters()) return {.bytes = 0, .waits = true};
+  }
+  letters_wait_ = false;
+  return {kMaxDeadLetters - letters_, kMaxDeadLetterBytes - letter_bytes_};
 }
 
 bool ConsumerGroups::Advance(int64_t now_us) {
@@ -332,7 +348,7 @@ bool ConsumerGroups::Advance(int64_t now_us) {
     to_map = dead_letter_namespace_;
   }
   bool more = false;
-  DeadLetterBudget room = {kMaxDeadLetters, kMaxDeadLetterBytes};
+  DeadLetterBudget room = RoomForDeadLetters();
   for (const auto& group : groups) {
     std::vector<Delivery> dead_letters;
     more = group->Advance(now_us, &room, &dead_letters) || more;
@@ -413,20 +429,35 @@ std::vector<ConsumerGroups::ExpiredGroup> ConsumerGroups::LastExpired(
 void ConsumerGroups::PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
                                    const Delivery& delivery,
                                    const std::string& to_map, int64_t now_us) {
-  auto done = [group, id = delivery.event_id, now_us](const absl::Status& put) {
-    group->EndDeadLetter(id, OutcomeOf(put), now_us);
+  std::string key = LetterKey(*map_, group->name(), delivery.event_id);
+  std::string value = delivery.batch->EncodeDeadLetter(
+      delivery.index,
+      {group->name(), delivery.event_id, delivery.attempt, delivery.returns,
+       delivery.reason, now_us, ReasonTextOf(delivery)});
+  const auto bytes = static_cast<int64_t>(key.size() + value.size());
+  ++letters_;
+  letter_bytes_ += bytes;
+  // The map is there until this is gone, and this with it.
+  auto done = [this, group, id = delivery.event_id, bytes,
+               now_us](const absl::Status& put) {
+    EndDeadLetter(group.get(), id, put, bytes, now_us);
   };
   if (!sink_ || to_map.empty()) {
     return done(absl::UnavailableError("no place for dead letters"));
   }
-  sink_(
-      {to_map, group->created_by(),
-       LetterKey(*map_, group->name(), delivery.event_id),
-       delivery.batch->EncodeDeadLetter(
-           delivery.index, {group->name(), delivery.event_id, delivery.attempt,
-                            delivery.returns, delivery.reason, now_us,
-                            ReasonTextOf(delivery)})},
-      std::move(done));
+  sink_({to_map, group->created_by(), std::move(key), std::move(value)},
+        std::move(done));
+}
+
+void ConsumerGroups::EndDeadLetter(ConsumerGroup* group, uint64_t event_id,
+                                   const absl::Status& put, int64_t bytes,
+                                   int64_t now_us) {
+  group->EndDeadLetter(event_id, OutcomeOf(put), now_us);
+  --letters_;
+  letter_bytes_ -= bytes;
+  if (letters_wait_ && MayPutDeadLetters() && letters_wait_.exchange(false)) {
+    map_->Announce(now_us);
+  }
 }
 
 void ConsumerGroups::SetOptions(const NamespaceOptions& options) {

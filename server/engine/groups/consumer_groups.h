@@ -35,7 +35,9 @@ class ConsumerGroups {
   static constexpr size_t kMaxGroups = 64;
   // Dead letters that one Advance tries to put.
   static constexpr int kMaxDeadLetters = 1'024;
-  // And most bytes of their keys and values, but for a single larger one.
+  // And most bytes of their keys and values, but for a single larger one. Where they
+  // take their time to be put, as many are under way at once, and more only when half
+  // of them are done.
   static constexpr int64_t kMaxDeadLetterBytes = int64_t{4} << 20;
 
   struct DeadLetter {
@@ -194,6 +196,10 @@ class ConsumerGroups {
       ABSL_LOCKS_EXCLUDED(change_mu_, mu_);
   void PutBack(ConsumerGroup* group, const Settlement& settlement,
                int64_t now_us, SettleResult* result);
+  DeadLetterBudget RoomForDeadLetters();
+  bool MayPutDeadLetters() const;
+  void EndDeadLetter(ConsumerGroup* group, uint64_t event_id,
+                     const absl::Status& put, int64_t bytes, int64_t now_us);
   void PutDeadLetter(const std::shared_ptr<ConsumerGroup>& group,
                      const Delivery& delivery, const std::string& to_map,
                      int64_t now_us) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sink_mu_);
@@ -212,6 +218,11 @@ class ConsumerGroups {
   absl::Mutex sink_mu_ ABSL_ACQUIRED_AFTER(lock_order::kDeadLetters)
       ABSL_ACQUIRED_BEFORE(lock_order::kDeadLetterRights);
   DeadLetterSink sink_ ABSL_GUARDED_BY(sink_mu_);
+
+  // Dead letters on their way, and whether others wait for them.
+  std::atomic<int> letters_{0};
+  std::atomic<int64_t> letter_bytes_{0};
+  std::atomic<bool> letters_wait_{false};
 
   // Held for moments.
   mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kSweep)

@@ -84,10 +84,11 @@ bool GroupLedger::PassTime(int64_t now_us) {
   return true;
 }
 
-int64_t GroupLedger::DueUs() const {
+int64_t GroupLedger::DueUs(bool dead_letters) const {
   int64_t due_us = kNeverUs;
   for (const Event* event :
-       {events_.FirstDue(), events_.FirstDeadLettering()}) {
+       {events_.FirstDue(),
+        dead_letters ? events_.FirstDeadLettering() : nullptr}) {
     if (event != nullptr) due_us = std::min(due_us, event->due_us);
   }
   return due_us;

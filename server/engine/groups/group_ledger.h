@@ -113,7 +113,7 @@ class GroupLedger {
   // Fires the timers that are due at `now_us`, except those of dead letters.
   // Returns whether there are more.
   bool PassTime(int64_t now_us);
-  int64_t DueUs() const;
+  int64_t DueUs(bool dead_letters) const;
   // Drops what is beyond max_backlog_bytes.
   void Trim() { TrimTo(account_->ShareOf(options_.max_backlog_bytes)); }
   // Memory of all unsettled events.

@@ -179,7 +179,7 @@ absl::Status TimeCacheMap::Check(const Operation& op, int64_t now_us) const {
     if (absl::Status s = CheckExpireAt(op, now_us); !s.ok()) return s;
   }
   const int64_t max_bytes = max_value_bytes_.load(std::memory_order_relaxed);
-  if (static_cast<int64_t>(op.value.size()) > max_bytes) {
+  if (static_cast<int64_t>(op.value.size()) > max_bytes && !op.letter) {
     return InvalidField(
         "value", absl::StrCat("must be at most ", max_bytes,
                               " bytes (the namespace's max_value_bytes), not ",
@@ -195,20 +195,18 @@ void TimeCacheMap::Apply(const Operation& op, int64_t now_us, Result* result) {
   ResponseBudget room;
   ApplyOne(op, key_hash_(op.key), now_us, &room, result);
   BlockPool::Default().Prepare();
+  if (!op.letter || result->status.ok()) return;
+  const auto bytes = static_cast<int64_t>(op.key.size() + op.value.size());
+  if (usage_.CouldEverFit(bytes)) return;
+  result->status = absl::OutOfRangeError(absl::StrCat(
+      "a dead letter of ", bytes, " bytes is larger than the limit of ", Self(),
+      " or of the server"));
 }
 
 absl::Status TimeCacheMap::PutDeadLetter(absl::string_view key,
                                          absl::string_view value,
                                          int64_t now_us) {
-  ResponseBudget room;
-  Result result;
-  ApplyOne(Operation::Put(key, value), key_hash_(key), now_us, &room, &result);
-  BlockPool::Default().Prepare();
-  const auto bytes = static_cast<int64_t>(key.size() + value.size());
-  if (result.status.ok() || usage_.CouldEverFit(bytes)) return result.status;
-  return absl::OutOfRangeError(absl::StrCat(
-      "a dead letter of ", bytes, " bytes is larger than the limit of ", Self(),
-      " or of the server"));
+  return Apply(Operation::DeadLetter(key, value), now_us).status;
 }
 
 // Makes room at a limit, if permitted.

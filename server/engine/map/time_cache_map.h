@@ -117,6 +117,8 @@ class TimeCacheMap final : private GroupHost {
   // The error of the others: RESOURCE_EXHAUSTED (MAX_OPERATION_RATE), with the
   // time to retry so many.
   absl::Status RateError(int64_t now_us, size_t operations = 1) const;
+  // See Usage::SetJoined.
+  void SetJoined(bool joined) { usage_.SetJoined(joined); }
   // In GetStatistics, from now on. Lock-free.
   void CountRefused(LimitHit hit, uint64_t operations = 1) {
     refused_[static_cast<size_t>(hit)].fetch_add(operations,
@@ -134,10 +136,8 @@ class TimeCacheMap final : private GroupHost {
     return result;
   }
 
-  // Puts an entry that the server itself has written: of any size, as
-  // max_value_bytes applies only to clients' puts. OUT_OF_RANGE for an entry
-  // larger than the limit of the whole map, or of the server;
-  // RESOURCE_EXHAUSTED for temporary conditions.
+  // Applies Operation::DeadLetter: OUT_OF_RANGE for one larger than the limit of the
+  // whole map, or of the server; RESOURCE_EXHAUSTED for temporary conditions.
   absl::Status PutDeadLetter(absl::string_view key, absl::string_view value,
                              int64_t now_us);
 

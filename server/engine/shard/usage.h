@@ -13,7 +13,8 @@
 namespace timecache::server {
 
 // Counts up to two limits, never beyond them. A map's account may have a
-// server's account as its parent: additions here are added there, too.
+// server's account as its parent: additions here are added there, too, unless
+// SetJoined says otherwise.
 //
 // Thread-safe, without a lock. An addition is two atomic additions, four with a
 // server's account.
@@ -26,13 +27,16 @@ class Usage {
 
   // `server`: the parent account, or null. Not owned, outlives this.
   Usage(int64_t max_entries, int64_t max_bytes, Usage* server = nullptr)
-      : max_entries_(max_entries), max_bytes_(max_bytes), server_(server) {}
+      : max_entries_(max_entries),
+        max_bytes_(max_bytes),
+        server_(server),
+        joined_(server != nullptr) {}
 
   // Adds what a put needs (bytes may be negative), or nothing if it would
   // exceed a limit. A change that does not grow is never refused, even above a
   // lowered limit.
   LimitHit Add(int64_t entries, int64_t bytes) {
-    if (server_ != nullptr) {
+    if (joined_) {
       const LimitHit hit = server_->Add(entries, bytes);
       if (hit == LimitHit::kMaxEntries) return LimitHit::kServerMaxEntries;
       if (hit == LimitHit::kMaxBytes) return LimitHit::kServerMaxBytes;
@@ -44,7 +48,7 @@ class Usage {
       entries_.fetch_sub(entries, std::memory_order_relaxed);
       hit = LimitHit::kMaxBytes;
     }
-    if (hit != LimitHit::kNone && server_ != nullptr) {
+    if (hit != LimitHit::kNone && joined_) {
       server_->Subtract(entries, bytes);
     }
     return hit;
@@ -85,7 +89,17 @@ class Usage {
   void Subtract(int64_t entries, int64_t bytes) {
     entries_.fetch_sub(entries, std::memory_order_relaxed);
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    if (server_ != nullptr) server_->Subtract(entries, bytes);
+    if (joined_) server_->Subtract(entries, bytes);
+  }
+
+  // Whether what is counted here is in the parent, if there is one: it is from
+  // the beginning. Whatever the parent's limits. To be called while no other
+  // thread uses this.
+  void SetJoined(bool joined) {
+    if (server_ == nullptr || joined == joined_) return;
+    joined_ = joined;
+    const int sign = joined ? -1 : 1;
+    server_->Subtract(sign * entries(), sign * bytes());
   }
 
   void SetLimits(int64_t max_entries, int64_t max_bytes) {
@@ -126,6 +140,7 @@ class Usage {
   std::atomic<int64_t> max_entries_;
   std::atomic<int64_t> max_bytes_;
   Usage* const server_;
+  bool joined_;
 };
 
 }  // namespace timecache::server

@@ -157,6 +157,8 @@ struct Suspect {
 struct DeadLetterBudget {
   int events = 0;
   int64_t bytes = INT64_MAX;
+  // Nothing is to be taken out before others have been put.
+  bool waits = false;
 };
 
 // What an unsettled event waits for: see UnsettledState in

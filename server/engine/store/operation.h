@@ -83,6 +83,11 @@ struct Operation {
   // Put: the value is GatheredParts. Used by the server itself, to put back
   // expired entries.
   bool parts = false;
+  // Put, alone in its call: a dead letter, which the server itself has written: of
+  // any size, as max_value_bytes is for clients, and no rate limit counts it.
+  // OUT_OF_RANGE where it is larger than all that the namespace, or its server, may
+  // hold.
+  bool letter = false;
   int64_t ttl_us = 0;
   int64_t expire_at_us = 0;
   uint64_t if_version = 0;
@@ -119,6 +124,11 @@ struct Operation {
     op.kind = OpKind::kPut;
     op.key = key;
     op.value = value;
+    return op;
+  }
+  static Operation DeadLetter(absl::string_view key, absl::string_view value) {
+    Operation op = Put(key, value);
+    op.letter = true;
     return op;
   }
   static Operation Get(absl::string_view key) { return Of(OpKind::kGet, key); }

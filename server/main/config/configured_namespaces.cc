@@ -1,18 +1,24 @@
 #include "server/main/config/configured_namespaces.h"
 
+#include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "server/api/proto_namespace.h"
 #include "server/api/proto_to_text.h"
 #include "server/base/error.h"
 #include "server/engine/dead_letter_route.h"
 #include "server/engine/partitioned_maps.h"
+#include "server/engine/parts/dead_letter_walk.h"
 #include "server/ops/log.h"
 
 namespace timecache::server {
@@ -95,16 +101,32 @@ absl::Status Check(const config::v1::ServerConfig& config,
   return status.ok() ? CheckRoute(from, *options, all) : status;
 }
 
+using Change = std::function<absl::Status(NamespaceOptions*)>;
+
+// Of the namespace's maps those that are here.
+absl::Status UpdateOwn(const std::string& name, const Change& change,
+                       Registry* registry, const OwnMaps& own) {
+  if (own.all()) return UpdatePartitions(name, change, registry);
+  absl::Status first;
+  if (own.Has(name)) first = registry->Update(name, change).status();
+  for (const auto& map : registry->List()) {
+    if (map->partition() == 0 || map->namespace_name() != name) continue;
+    first.Update(registry->Update(map->name(), change).status());
+  }
+  return first;
+}
+
 absl::Status Update(const std::string& name,
-                    const v1::NamespaceOptions& changed, Registry* registry) {
+                    const v1::NamespaceOptions& changed, Registry* registry,
+                    const OwnMaps& own) {
   if (changed.ByteSizeLong() == 0) return absl::OkStatus();
-  const absl::Status status = UpdatePartitions(
+  const absl::Status status = UpdateOwn(
       name,
       [&](NamespaceOptions* options) {
         return ChangeOptions(changed, options);
       },
-      registry);
-  if (status.ok()) {
+      registry, own);
+  if (status.ok() && own.Has(name)) {
     const std::vector<std::string> warnings = registry->Warnings(name);
     LogNamespace({.event = "namespace_updated",
                   .name = name,
@@ -114,17 +136,59 @@ absl::Status Update(const std::string& name,
   return status;
 }
 
+// Of the namespace's maps those that belong here, the first one last.
+// ALREADY_EXISTS if one does: the others may be new.
+absl::Status CreateOwn(const std::string& name, const NamespaceOptions& options,
+                       Registry* registry, const OwnMaps& own) {
+  absl::Status first;
+  for (int i = options.num_partitions - 1; i >= 0; --i) {
+    const std::string map = PartitionName(name, i);
+    if (!own.Has(map)) continue;
+    first.Update(registry->CreateConfigured(map, options).status());
+  }
+  return first;
+}
+
 // An existing one gets the options that are set: a client created it meanwhile,
 // or it was restored after a restart.
 absl::Status CreateOrUpdate(const config::v1::ServerConfig& config,
                             const config::v1::NamespaceConfig& from,
-                            Registry* registry, bool* created) {
+                            Registry* registry, const OwnMaps& own,
+                            bool* created) {
   const absl::Status status =
-      CreatePartitions(from.name(), *OptionsIn(config, from), registry);
-  *created = status.ok();
+      own.all()
+          ? CreatePartitions(from.name(), *OptionsIn(config, from), registry)
+          : CreateOwn(from.name(), *OptionsIn(config, from), registry, own);
+  *created = status.ok() && own.Has(from.name());
   return absl::IsAlreadyExists(status)
-             ? Update(from.name(), from.options(), registry)
+             ? Update(from.name(), from.options(), registry, own)
              : status;
+}
+
+void WarnOf(absl::string_view name, absl::Span<const std::string> warnings) {
+  for (const std::string& warning : warnings) {
+    Log(LogLevel::kWarning, "namespace_warning",
+        {{"namespace", name}, {"about", warning}});
+  }
+}
+
+// Namespaces whose warnings are asked for, one after the other.
+struct Asked {
+  Store* store;
+  std::deque<std::pair<std::string, NamespaceOptions>> namespaces;
+};
+
+void AskForWarnings(std::shared_ptr<Asked> asked) {
+  if (asked->namespaces.empty()) return;
+  auto [name, options] = std::move(asked->namespaces.front());
+  asked->namespaces.pop_front();
+  Store* const store = asked->store;
+  FindDeadLetterWarnings(store, name, options,
+                         [name = name, asked = std::move(asked)](
+                             const std::vector<std::string>& warnings) mutable {
+                           WarnOf(name, warnings);
+                           AskForWarnings(std::move(asked));
+                         });
 }
 
 }  // namespace
@@ -142,10 +206,7 @@ void LogNamespace(const AdminChange& change) {
   }
   Log(LogLevel::kInfo,
       std::string_view(change.event.data(), change.event.size()), fields);
-  for (const std::string& warning : change.warnings) {
-    Log(LogLevel::kWarning, "namespace_warning",
-        {{"namespace", change.name}, {"about", warning}});
-  }
+  WarnOf(change.name, change.warnings);
 }
 
 absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
@@ -168,30 +229,42 @@ absl::Status CheckNamespaces(const config::v1::ServerConfig& config) {
 }
 
 absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
-                              Registry* registry) {
+                              Registry* registry, const OwnMaps& own) {
+  absl::Status first;
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
     bool created;
     const absl::Status status =
-        CreateOrUpdate(config, from, registry, &created);
-    if (!status.ok()) {
-      return absl::Status(
-          status.code(),
-          absl::StrCat("namespace \"", from.name(), "\": ", status.message()));
-    }
+        CreateOrUpdate(config, from, registry, own, &created);
+    if (status.ok()) continue;
+    first.Update(absl::Status(
+        status.code(),
+        absl::StrCat("namespace \"", from.name(), "\": ", status.message())));
+    if (own.all()) break;
   }
-  return absl::OkStatus();
+  return first;
 }
 
 void LogNamespaces(const config::v1::ServerConfig& config,
-                   const Registry& registry) {
+                   const Registry& registry, const OwnMaps& own) {
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    LogCreated(config, from, registry);
+    if (own.Has(from.name())) LogCreated(config, from, registry);
   }
+}
+
+void LogWarnings(const config::v1::ServerConfig& config, const OwnMaps& own,
+                 Store* store) {
+  auto asked = std::make_shared<Asked>();
+  asked->store = store;
+  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
+    if (!own.Has(from.name())) continue;
+    asked->namespaces.push_back({from.name(), *OptionsIn(config, from)});
+  }
+  AskForWarnings(std::move(asked));
 }
 
 absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
                               const config::v1::ServerConfig& now,
-                              Registry* registry) {
+                              Registry* registry, const OwnMaps& own) {
   absl::flat_hash_map<std::string, const config::v1::NamespaceConfig*> old;
   for (const config::v1::NamespaceConfig& from : before.namespaces()) {
     old[from.name()] = &from;
@@ -203,11 +276,11 @@ absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
     if (it == old.end()) {
       bool created;
       // Of default_partitions the value in force.
-      status = CreateOrUpdate(before, from, registry, &created);
+      status = CreateOrUpdate(before, from, registry, own, &created);
       if (created) LogCreated(before, from, *registry);
     } else {
       status = Update(from.name(), ChangedOptions(before, *it->second, from),
-                      registry);
+                      registry, own);
       old.erase(it);
     }
     if (status.ok()) continue;
@@ -216,6 +289,7 @@ absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,
     first.Update(status);
   }
   for (const auto& [name, from] : old) {
+    if (!own.Has(name)) continue;
     Log(LogLevel::kInfo, "namespace_kept",
         {{"namespace", name},
          {"about", absl::StrCat("no longer in the configuration; to delete it "

@@ -81,7 +81,9 @@ TEST(VersionSourceTest, ThreadsShareNoBlock) {
 class Server {
  public:
   explicit Server(int64_t start_us)
-      : clock_(start_us), reaper_(&clock_), registry_(&clock_, &reaper_, {}) {}
+      : clock_(start_us),
+        reaper_(&clock_),
+        registry_(&clock_, &reaper_, RegistryLimits()) {}
 
   Registry& registry() { return registry_; }
   ManualClock& clock() { return clock_; }

@@ -141,7 +141,7 @@ TEST(MapStatisticsTest, TellHowFarTheSlowestWatchIsBehind) {
 TEST(ReaperTest, CountsItsSweeps) {
   ManualClock clock(kStartUs);
   Reaper reaper(&clock);
-  Registry registry(&clock, &reaper, {});
+  Registry registry(&clock, &reaper, RegistryLimits());
   const auto map = registry.Create("a", NamespaceOptions{});
   ASSERT_TRUE(map.ok());
   (*map)->Apply(Operation::Put("a", "1"), clock.NowUs());

@@ -95,7 +95,7 @@ TEST_F(LeadTimeTest, TheEndOfTheServerIsAGoodEnd) {
 TEST(LeadTimeOnTheSystemClockTest, TheStreamWakesByItselfWhenSomethingIsDue) {
   server::SystemClock clock;
   server::Reaper reaper(&clock);
-  server::Registry registry(&clock, &reaper, {});
+  server::Registry registry(&clock, &reaper, server::RegistryLimits());
   server::ServerOptions options;
   options.limits = server::DefaultConfig().limits();
   options.addresses = {"127.0.0.1:0"};
