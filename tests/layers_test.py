@@ -42,8 +42,8 @@ LAYERS = (
 ONLY = {
     "server/rpc/": ("server/base/", "server/engine/store/", "server/api/", "server/edge/",
                     "server/peer/", "server/rpc/"),
-    "server/peer/": ("server/base/", "server/engine/store/", "server/ops/log.h",
-                     "server/peer/"),
+    "server/peer/": ("server/base/", "server/engine/store/", "server/engine/parts/",
+                     "server/ops/log.h", "server/peer/"),
     "server/api/": ("server/base/", "server/engine/store/", "server/api/"),
     "server/log/": ("server/base/", "server/log/"),
     "server/durable/": ("server/base/", "server/engine/", "server/log/journal.h", "server/durable/"),

@@ -23,14 +23,14 @@ class Member {
  public:
   using Status = MemberStatus;
 
-  // Of a cluster that one node owns: a Membership of its own, and a thread, which is all
+  // Of a cluster that one node owns: a ClusterMembership of its own, and a thread, which is all
   // that uses the log. None is owned; all must outlive this. `on_change` is called after
   // each change of the role, `on_event`, if it is not null, for the log: both on that
   // thread, without its lock. They must not block: the heartbeats wait for them.
   Member(MemberOptions options, ControlLog* log, const BootClock* clock,
          std::function<void(MemberRole)> on_change,
          std::function<void(const MemberEvent&)> on_event = nullptr);
-  // Of a slot: see Membership::At.
+  // Of a slot: see ClusterMembership::At.
   Member(MembershipThread* thread, int slot);
   // As Stop.
   ~Member();
@@ -91,7 +91,7 @@ class Member {
   Status GetStatus() const;
 
  private:
-  // Of the first constructor; null: that of a Membership.
+  // Of the first constructor; null: that of a ClusterMembership.
   const std::unique_ptr<MembershipThread> own_;
   MembershipThread& thread_;
   const int slot_;

@@ -6,7 +6,7 @@
 
 namespace timecache::server {
 
-Membership::Membership(
+ClusterMembership::ClusterMembership(
     MemberOptions options, Sharing sharing, int slots, ControlLog* log,
     const BootClock* clock, std::function<void(int slot, MemberRole)> on_role,
     std::function<void(int slot, const MemberEvent&)> on_event)
@@ -18,22 +18,24 @@ Membership::Membership(
   }
 }
 
-Membership::~Membership() { Stop(); }
+ClusterMembership::~ClusterMembership() { Stop(); }
 
-void Membership::Start() { thread_->Start(); }
-void Membership::Stop() { thread_->Stop(); }
-int Membership::slots() const { return thread_->slots(); }
-Member* Membership::At(int slot) {
+void ClusterMembership::Start() { thread_->Start(); }
+void ClusterMembership::Stop() { thread_->Stop(); }
+int ClusterMembership::slots() const { return thread_->slots(); }
+Member* ClusterMembership::At(int slot) {
   return members_[static_cast<size_t>(slot)].get();
 }
-void Membership::Renew(int slot) { thread_->Renew(slot); }
-void Membership::Yield() { thread_->YieldAll(); }
-std::vector<SlotPlacement> Membership::GetPlacement() const {
+void ClusterMembership::Renew(int slot) { thread_->Renew(slot); }
+void ClusterMembership::Yield() { thread_->YieldAll(); }
+std::vector<SlotPlacement> ClusterMembership::GetPlacement() const {
   return thread_->GetPlacement();
 }
-std::string Membership::OwnerAddress(int slot) const {
+std::string ClusterMembership::OwnerAddress(int slot) const {
   return thread_->OwnerAddress(slot);
 }
-MembershipStatus Membership::GetStatus() const { return thread_->GetStatus(); }
+MembershipStatus ClusterMembership::GetStatus() const {
+  return thread_->GetStatus();
+}
 
 }  // namespace timecache::server

@@ -20,7 +20,7 @@ class MembershipThread;
 
 // The Members of all slots: one control log, one heartbeat, and a thread, which is all
 // that uses the log. membership_logic.h says how it works. Thread-safe.
-class Membership {
+class ClusterMembership {
  public:
   // `slots` >= 1: those of the cluster; 1 if one node owns all. The log and the clock
   // are not owned, and must outlive this. `on_role` is called after each change of the
@@ -28,12 +28,12 @@ class Membership {
   // both on the thread, without a lock. They must not block: the heartbeats wait for
   // them. What happens to the node, as to its clock, is kWholeNode's event, where slots
   // have owners of their own.
-  Membership(MemberOptions options, Sharing sharing, int slots, ControlLog* log,
-             const BootClock* clock,
-             std::function<void(int slot, MemberRole)> on_role,
-             std::function<void(int slot, const MemberEvent&)> on_event);
+  ClusterMembership(MemberOptions options, Sharing sharing, int slots,
+                    ControlLog* log, const BootClock* clock,
+                    std::function<void(int slot, MemberRole)> on_role,
+                    std::function<void(int slot, const MemberEvent&)> on_event);
   // As Stop.
-  ~Membership();
+  ~ClusterMembership();
 
   // See Member.
   void Start();

@@ -71,12 +71,12 @@ class MembershipLogic {
   }
   // See Member::SetLag.
   void SetLag(int slot, uint64_t messages, absl::Duration age, int64_t now_ns);
-  // See Membership, as for all that follow.
+  // See ClusterMembership, as for all that follow.
   void Renew(int slot);
   void Yield();
   std::vector<SlotPlacement> GetPlacement() const;
   MembershipStatus Status(int64_t now_ns) const;
-  // What happened since the last call, in order for each slot; see Membership.
+  // What happened since the last call, in order for each slot; see ClusterMembership.
   std::vector<std::pair<int, MemberEvent>> TakeEvents();
 
  private:

@@ -1,4 +1,4 @@
-// The thread of a Membership, and what its Members ask.
+// The thread of a ClusterMembership, and what its Members ask.
 
 #ifndef TIMECACHED_SERVER_CLUSTER_MEMBERSHIP_THREAD_H_
 #define TIMECACHED_SERVER_CLUSTER_MEMBERSHIP_THREAD_H_
@@ -25,7 +25,7 @@
 
 namespace timecache::server {
 
-// See Membership, and, of what has a slot, Member. Thread-safe.
+// See ClusterMembership, and, of what has a slot, Member. Thread-safe.
 class MembershipThread {
  public:
   using Confirmed = std::function<void(bool owns)>;

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/memory_reclaimer.h"
-#include "server/engine/dead_letter_route.h"
+#include "server/engine/store/dead_letter_route.h"
 #include "server/engine/store/partitions.h"
 
 namespace timecache::server {

@@ -112,16 +112,24 @@ absl::Status AwaitAlone(const ClusterTerm& term,
 class Restore {
  public:
   Restore(const config::v1::ServerConfig& config, const Signals& signals)
-      : config_(config), signals_(signals) {}
+      : config_(config), signals_(signals) {
+    // It owns all, whoever will own the slots.
+    config_.mutable_cluster()->set_forward_calls(false);
+  }
   ~Restore() {
     if (term_ != nullptr) term_->Leave();
+    if (cluster_ != nullptr) cluster_->Leave();
   }
 
   absl::Status Begin() {
-    auto term = ClusterTerm::Begin(config_, [] {});
+    auto cluster = Cluster::Begin(config_);
+    if (!cluster.ok()) return cluster.status();
+    cluster_ = *std::move(cluster);
+    auto term = ClusterTerm::Begin(cluster_.get(), /*slot=*/0, [] {});
     if (!term.ok()) return term.status();
     term_ = *std::move(term);
     logs_ = term_->TakeLogs();
+    cluster_->membership().Start();
     reaper_ = std::make_unique<Reaper>(&clock_);
     registry_ =
         std::make_unique<Registry>(&clock_, reaper_.get(), RegistryLimits());
@@ -160,12 +168,13 @@ class Restore {
   void Release() { term_->Release(*registry_, logs_.get(), kReleasePatience); }
 
  private:
-  const config::v1::ServerConfig& config_;
+  config::v1::ServerConfig config_;
   const Signals& signals_;
   SystemClock clock_;
   RecoveryMetrics metrics_;
   Readiness readiness_;
   const ServiceManager manager_{""};
+  std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<ClusterTerm> term_;
   std::unique_ptr<MapChangeLogs> logs_;
   std::unique_ptr<Reaper> reaper_;

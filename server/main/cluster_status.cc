@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/api/proto_time.h"
 #include "server/main/cluster_term.h"
+#include "server/main/slots.h"
 
 namespace timecache::server {
 namespace {
@@ -38,12 +42,11 @@ void SetNode(const ControlState::Node& node, v1::NodeRole role,
 void ClusterTerm::Describe(v1::GetClusterResponse* cluster) const {
   const Status status = GetStatus();
   const ControlState::View& view = status.member.view;
-  cluster->set_name(config_.name());
-  cluster->set_node(config_.node());
-  for (const ControlState::Node& node : view.nodes) {
+  cluster_.Describe(cluster);
+  for (const ControlState::Node& member : view.nodes) {
     // Of others it is not said whether they serve already.
-    const bool serving = node.name != config_.node() || status.serving;
-    SetNode(node, RoleOf(node, view, serving), cluster->add_nodes());
+    const bool serving = member.name != node() || status.serving;
+    SetNode(member, RoleOf(member, view, serving), cluster->add_nodes());
   }
   if (view.owner.has_value() && !view.owner->released &&
       !view.owner->node.gone) {
@@ -59,15 +62,42 @@ void ClusterTerm::Describe(v1::GetClusterResponse* cluster) const {
   SetDuration(absl::ToInt64Microseconds(status.member.clock_skew),
               cluster->mutable_clock_skew());
   cluster->set_successor(status.member.successor);
-  for (const std::string& broker : kafka_.brokers) cluster->add_brokers(broker);
-  for (const TopicFault& fault : status.faults) {
-    v1::TopicSetting* const to = cluster->add_wrong_settings();
-    to->set_topic(fault.topic);
-    to->set_setting(fault.setting);
-    to->set_value(fault.value);
-    to->set_wanted(fault.wanted);
-  }
   cluster->set_waits_for(status.member.waits_for);
+}
+
+void Slots::Describe(v1::GetClusterResponse* cluster) const {
+  cluster_.Describe(cluster);
+  const MembershipStatus status = cluster_.membership().GetStatus();
+  std::set<std::string> owners;
+  for (const SlotStatus& slot : status.slots) {
+    const SlotPlacement& place = slot.placement;
+    v1::ClusterSlot* const to = cluster->add_slots();
+    to->set_owner(place.owner);
+    owners.insert(place.owner);
+    if (place.wanted_owner != place.owner) to->set_moves_to(place.wanted_owner);
+    const auto standby = std::max_element(
+        slot.standbys.begin(), slot.standbys.end(),
+        [](const auto& a, const auto& b) { return a.ready < b.ready; });
+    if (standby == slot.standbys.end()) continue;
+    to->set_standby(standby->name);
+    to->set_standby_ready(standby->ready);
+  }
+  for (const ControlState::Node& node : status.nodes) {
+    const v1::NodeRole role = node.gone ? v1::NODE_ROLE_GONE
+                              : owners.count(node.name) > 0
+                                  ? v1::NODE_ROLE_OWNER
+                                  : v1::NODE_ROLE_STANDBY;
+    SetNode(node, role, cluster->add_nodes());
+  }
+  SetDuration(absl::ToInt64Microseconds(status.clock_skew),
+              cluster->mutable_clock_skew());
+  if (!status.whole_owner.empty()) {
+    cluster->set_owner(status.whole_owner);
+    cluster->set_waits_for(absl::StrCat(
+        status.whole_owner,
+        " owns all: it runs without cluster.forward_calls, which is to be the "
+        "same for all nodes"));
+  }
 }
 
 }  // namespace timecache::server

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,13 +12,9 @@
 #include "absl/time/clock.h"
 #include "server/api/proto_time.h"
 #include "server/base/error.h"
-#include "server/base/version.h"
-#include "server/cluster/kafka_control_log.h"
 #include "server/cluster/member_logic.h"
 #include "server/durable/recovery.h"
-#include "server/main/cluster_init.h"
 #include "server/main/millis_since.h"
-#include "server/ops/log.h"
 
 namespace timecache::server {
 namespace {
@@ -31,60 +26,6 @@ constexpr unsigned kMaxReplayThreads = 8;
 constexpr absl::Duration kFollowInterval = absl::Milliseconds(50);
 // From a claim that brokers did not answer to the next one.
 constexpr absl::Duration kClaimInterval = absl::Milliseconds(100);
-
-uint64_t RandomIncarnation() {
-  std::random_device random;
-  return std::uniform_int_distribution<uint64_t>(1)(random);
-}
-
-// See ClusterTerm::Events: a term has one of each at most, but for late leases.
-struct ProcessEvents {
-  std::atomic<uint64_t> takeovers{0};
-  std::atomic<uint64_t> leases_late{0};
-  std::atomic<uint64_t> fenced{0};
-};
-ProcessEvents process_events;
-
-void LogMemberEvent(const MemberEvent& event) {
-  using Kind = MemberEvent::Kind;
-  const int64_t took_ms = absl::ToInt64Milliseconds(event.duration);
-  switch (event.kind) {
-    case Kind::kTakeover:
-      return Log(LogLevel::kInfo, "ownership_taken",
-                 {{"by", event.node},
-                  {"from", event.former},
-                  {"released", event.released},
-                  {"silent_ms", took_ms}});
-    case Kind::kRelease:
-      return Log(LogLevel::kInfo, "ownership_released",
-                 {{"by", event.node}, {"to", event.successor}});
-    case Kind::kFenced:
-      ++process_events.fenced;
-      return Log(LogLevel::kWarning, "node_fenced", {{"by", event.node}});
-    case Kind::kTakeoverRefused:
-      return Log(LogLevel::kInfo, "takeover_refused",
-                 {{"why", "another node was first"}});
-    case Kind::kClockSkewed:
-      return Log(LogLevel::kWarning, "clock_skewed",
-                 {{"ahead_of_brokers_ms", took_ms},
-                  {"message",
-                   "this node does not take over until its clock, or the "
-                   "brokers', is right"}});
-    case Kind::kClockRight:
-      return Log(LogLevel::kInfo, "clock_no_longer_skewed",
-                 {{"ahead_of_brokers_ms", took_ms}});
-    case Kind::kLeaseLate:
-      ++process_events.leases_late;
-      return Log(LogLevel::kWarning, "lease_late",
-                 {{"message",
-                   "no heartbeat came back from the control log in time: calls "
-                   "are refused until one does"}});
-    case Kind::kLeaseRenewed:
-      return Log(LogLevel::kInfo, "lease_renewed", {{"after_ms", took_ms}});
-    case Kind::kLogLost:
-      return Log(LogLevel::kError, "control_log_lost", {{"why", event.reason}});
-  }
-}
 
 // All changes of these maps are stored, and the calls that waited for them are
 // answered; or that cannot be, or it is late.
@@ -127,89 +68,43 @@ void FlushAll(const Registry& registry, MapChangeLogs* logs,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ClusterTerm>> ClusterTerm::Begin(
-    const config::v1::ServerConfig& config, std::function<void()> wake) {
-  absl::StatusOr<KafkaOptions> kafka = ToKafkaOptions(config.cluster().kafka());
-  if (!kafka.ok()) return kafka.status();
+    Cluster* cluster, int slot, std::function<void()> wake) {
   auto term = std::unique_ptr<ClusterTerm>(
-      new ClusterTerm(config.cluster(), *std::move(kafka), std::move(wake)));
-  if (absl::Status status = term->Open(); !status.ok()) return status;
+      new ClusterTerm(cluster, slot, std::move(wake)));
+  absl::StatusOr<std::unique_ptr<KafkaJournal>> journal =
+      cluster->OpenJournal(slot, [term = term.get()](const absl::Status& why) {
+        term->End(why.message());
+      });
+  if (!journal.ok()) return journal.status();
+  term->opened_ = *std::move(journal);
+  term->journal_ = term->opened_.get();
+  cluster->Observe(slot, [term = term.get()](MemberRole role) {
+    if (role == MemberRole::kEnded) {
+      term->End("another node has taken over, or this one has released");
+    } else {
+      term->journal_->Wake();
+    }
+  });
   return term;
 }
 
-ClusterTerm::ClusterTerm(config::v1::ClusterConfig config, KafkaOptions kafka,
-                         std::function<void()> wake)
-    : config_(std::move(config)),
-      wake_(std::move(wake)),
-      incarnation_(RandomIncarnation()),
-      kafka_(std::move(kafka)) {}
+ClusterTerm::ClusterTerm(Cluster* cluster, int slot, std::function<void()> wake)
+    : cluster_(*cluster),
+      slot_(slot),
+      member_(cluster->membership().At(slot)),
+      wake_(std::move(wake)) {}
 
-ClusterTerm::~ClusterTerm() = default;
+void ClusterTerm::Leave() { cluster_.Observe(slot_, nullptr); }
 
-absl::Status ClusterTerm::Open() {
-  absl::StatusOr<std::vector<TopicFault>> faults =
-      timecache::server::CheckTopics(kafka_, config_.name());
-  if (!faults.ok()) return faults.status();
-  NoteFaults(*std::move(faults));
-  {
-    absl::MutexLock lock(&mu_);
-    if (!faults_.empty() && !config_.allow_unsafe()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the cluster's topics can lose acknowledged writes: ",
-          faults_.front().ToString(),
-          faults_.size() > 1
-              ? absl::StrCat(", and ", faults_.size() - 1, " more")
-              : "",
-          ". Correct the setting, or set cluster.allow_unsafe on a machine "
-          "where that does not matter"));
-    }
-  }
-  absl::StatusOr<std::unique_ptr<KafkaControlLog>> control =
-      KafkaControlLog::Open(kafka_, ControlTopic(config_.name()),
-                            ToDuration(config_.lease()));
-  if (!control.ok()) return control.status();
-  control_log_ = *std::move(control);
-  member_ = std::make_unique<Member>(
-      MakeMemberOptions(), control_log_.get(), &BootClock::System(),
-      [this](MemberRole role) {
-        if (role == MemberRole::kEnded) {
-          End("another node has taken over, or this one has released");
-        } else if (journal_ != nullptr) {
-          journal_->Wake();
-        }
-      },
-      LogMemberEvent);
-  KafkaJournalOptions options;
-  options.kafka = kafka_;
-  options.topic = JournalTopic(config_.name());
-  options.node = config_.node();
-  options.incarnation = incarnation_;
-  options.on_lost = [this](const absl::Status& why) { End(why.message()); };
-  options.holds_lease = [this] { return member_->HoldsLease(); };
-  absl::StatusOr<std::unique_ptr<KafkaJournal>> journal =
-      KafkaJournal::Open(std::move(options));
-  if (!journal.ok()) return journal.status();
-  opened_ = *std::move(journal);
-  journal_ = opened_.get();
-  member_->Start();
-  return absl::OkStatus();
-}
-
-MemberOptions ClusterTerm::MakeMemberOptions() const {
-  MemberOptions options;
-  options.node = config_.node();
-  options.incarnation = incarnation_;
-  options.address = config_.advertise();
-  options.version = Version();
-  options.lease = ToDuration(config_.lease());
-  options.failure_timeout = ToDuration(config_.failure_timeout());
-  options.max_clock_skew = ToDuration(config_.max_clock_skew());
-  return options;
+void ClusterTerm::Say(LogLevel level, std::string_view event,
+                      std::initializer_list<LogField> fields) const {
+  LogOfSlot(cluster_.has_slots() ? slot_ : kWholeNode, level, event, fields);
 }
 
 std::unique_ptr<MapChangeLogs> ClusterTerm::TakeLogs() {
   MapChangeLogsOptions options;
   options.kind = JournalKind::kCluster;
-  if (config_.reads() == config::v1::CLUSTER_READS_CONFIRMED) {
+  if (cluster_.config().reads() == config::v1::CLUSTER_READS_CONFIRMED) {
     options.confirm = [this](std::function<void(bool)> done) {
       member_->Confirm(std::move(done));
     };
@@ -221,8 +116,7 @@ std::unique_ptr<MapChangeLogs> ClusterTerm::TakeLogs() {
 void ClusterTerm::End(absl::string_view why) {
   if (over_.exchange(true)) return;
   member_->EndService();
-  Log(LogLevel::kWarning, "term_over",
-      {{"node", config_.node()}, {"why", why}});
+  Say(LogLevel::kWarning, "term_over", {{"node", node()}, {"why", why}});
   journal_->Wake();
   wake_();
 }
@@ -246,12 +140,13 @@ void ClusterTerm::NameOwner(const RecoveryObservers& observers) {
   const MemberStatus status = member_->GetStatus();
   if (waits_for_ != status.waits_for) {
     waits_for_ = status.waits_for;
-    Log(LogLevel::kInfo, "standby_waits", {{"for", waits_for_}});
+    Say(LogLevel::kInfo, "standby_waits", {{"for", waits_for_}});
   }
   const auto& owner = status.view.owner;
   const bool owns = owner.has_value() && !owner->released && !owner->node.gone;
-  observers.readiness->SetOwner(owns ? owner->node.name : "");
-  if (observers.ready) observers.ready(owns && caught_up_);
+  if (observers.readiness != nullptr) {
+    observers.readiness->SetOwner(owns ? owner->node.name : "");
+  }
 }
 
 KafkaJournalLag ClusterTerm::Lag(const Member::Status& member) const {
@@ -265,8 +160,8 @@ bool ClusterTerm::AwaitMore() {
   member_->SetJournal(journal_->id());
   if (lag.messages <= MemberLogic::kCaughtUpMessages &&
       !std::exchange(caught_up_, true)) {
-    Log(LogLevel::kInfo, "standby_caught_up",
-        {{"node", config_.node()}, {"messages", lag.read}});
+    Say(LogLevel::kInfo, "standby_caught_up",
+        {{"node", node()}, {"messages", lag.read}});
   }
   if (member_->role() != MemberRole::kTakingOver) {
     journal_->AwaitMore(kFollowInterval);
@@ -275,10 +170,10 @@ bool ClusterTerm::AwaitMore() {
   const absl::Status claimed = journal_->Claim();
   if (claimed.ok()) {
     claimed_ = true;
-    Log(LogLevel::kInfo, "journal_claimed",
-        {{"node", config_.node()}, {"partitions", journal_->partitions()}});
+    Say(LogLevel::kInfo, "journal_claimed",
+        {{"node", node()}, {"partitions", journal_->partitions()}});
   } else {
-    Log(LogLevel::kWarning, "claim_failed", {{"why", claimed.message()}});
+    Say(LogLevel::kWarning, "claim_failed", {{"why", claimed.message()}});
     journal_->AwaitMore(kClaimInterval);
   }
   // What came before the claim.
@@ -304,20 +199,28 @@ absl::Status ClusterTerm::Follow(const std::function<bool()>& ended,
                                  SystemClock* clock, MapChangeLogs* logs,
                                  Registry* registry) {
   registry->SetChangeLogs(logs);
-  observers.metrics->Begin();
-  Log(LogLevel::kInfo, "standby_started",
-      {{"node", config_.node()},
-       {"cluster", config_.name()},
+  if (observers.metrics != nullptr) observers.metrics->Begin();
+  Say(LogLevel::kInfo, "standby_started",
+      {{"node", node()},
+       {"cluster", cluster_.config().name()},
        {"messages", Lag(member_->GetStatus()).messages}});
-  observers.manager->Ready("Standby");
-  observers.readiness->Set(Readiness::State::kStandby);
+  if (observers.manager != nullptr) observers.manager->Ready("Standby");
+  if (observers.readiness != nullptr) {
+    observers.readiness->Set(Readiness::State::kStandby);
+  }
   SteadyClock::time_point took_over;
   RecoveryOptions options;
-  options.threads = static_cast<int>(
-      std::clamp(std::thread::hardware_concurrency(), 1u, kMaxReplayThreads));
-  options.progress = [&](const RecoveryProgress& progress) {
-    observers.metrics->Progress(progress);
-  };
+  // A slot is one partition.
+  options.threads =
+      cluster_.has_slots()
+          ? 1
+          : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u,
+                                        kMaxReplayThreads));
+  if (observers.metrics != nullptr) {
+    options.progress = [&](const RecoveryProgress& progress) {
+      observers.metrics->Progress(progress);
+    };
+  }
   options.clock = clock;
   options.cancelled = [&] { return IsOver() || ended(); };
   options.follow = [&] {
@@ -340,10 +243,10 @@ absl::Status ClusterTerm::Follow(const std::function<bool()>& ended,
                                : report.status();
   }
   clock->AdvanceTo(report->last_us);
-  observers.metrics->Finish(*report);
-  ++process_events.takeovers;
-  Log(LogLevel::kInfo, "takeover_done",
-      {{"node", config_.node()},
+  if (observers.metrics != nullptr) observers.metrics->Finish(*report);
+  CountTakeover();
+  Say(LogLevel::kInfo, "takeover_done",
+      {{"node", node()},
        {"namespaces", report->namespaces},
        {"entries", report->entries},
        {"took_ms", MillisSince(took_over)}});
@@ -393,8 +296,8 @@ void ClusterTerm::Release(const Registry& registry, MapChangeLogs* logs,
   const absl::Status released = member_->Release(to, patience / 2);
   if (done && released.ok()) done(member_->GetStatus().successor);
   if (done && !released.ok()) done(released);
-  Log(released.ok() ? LogLevel::kInfo : LogLevel::kWarning, "service_ended",
-      {{"node", config_.node()},
+  Say(released.ok() ? LogLevel::kInfo : LogLevel::kWarning, "service_ended",
+      {{"node", node()},
        {"standby", has_successor.ok()},
        {"released", released.ok()},
        {"why", released.message()},
@@ -402,8 +305,9 @@ void ClusterTerm::Release(const Registry& registry, MapChangeLogs* logs,
 }
 
 void ClusterTerm::AbandonCalls(const Registry& registry, MapChangeLogs* logs) {
-  if (member_->HoldsLease() || member_->GetStatus().lease_left >
-                                   -ToDuration(config_.failure_timeout())) {
+  if (member_->HoldsLease() ||
+      member_->GetStatus().lease_left >
+          -ToDuration(cluster_.config().failure_timeout())) {
     return;
   }
   for (const auto& map : registry.List()) {
@@ -412,31 +316,13 @@ void ClusterTerm::AbandonCalls(const Registry& registry, MapChangeLogs* logs) {
   if (logs->confirmations() != nullptr) logs->confirmations()->Abandon();
 }
 
-void ClusterTerm::CheckTopics() {
-  absl::StatusOr<std::vector<TopicFault>> faults =
-      timecache::server::CheckTopics(kafka_, config_.name());
-  if (faults.ok()) return NoteFaults(*std::move(faults));
-  Log(LogLevel::kWarning, "topics_unchecked",
-      {{"why", faults.status().message()}});
-}
-
-void ClusterTerm::NoteFaults(std::vector<TopicFault> faults) {
-  for (const TopicFault& fault : faults) {
-    Log(LogLevel::kWarning, "topic_unsafe", {{"what", fault.ToString()}});
-  }
-  absl::MutexLock lock(&mu_);
-  faults_ = std::move(faults);
-}
-
 ClusterTerm::Status ClusterTerm::GetStatus() const {
   Status status;
   status.member = member_->GetStatus();
   status.lag = Lag(status.member);
   status.serving = serving_.load(std::memory_order_acquire);
-  status.events = {process_events.takeovers, process_events.leases_late,
-                   process_events.fenced};
-  absl::MutexLock lock(&mu_);
-  status.faults = faults_;
+  status.events = GetClusterEvents();
+  status.faults = cluster_.faults();
   return status;
 }
 

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -18,14 +20,14 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/cluster/boot_clock.h"
-#include "server/cluster/control_log.h"
 #include "server/cluster/member.h"
 #include "server/durable/map_change_log.h"
 #include "server/engine/registry.h"
 #include "server/log/kafka/kafka_journal.h"
 #include "server/log/kafka/kafka_topics.h"
+#include "server/main/cluster.h"
 #include "server/main/cluster_backup.h"
+#include "server/main/cluster_events.h"
 #include "server/main/durability.h"
 #include "server/ops/readiness.h"
 #include "server/rpc/admin/cluster_source.h"
@@ -34,21 +36,19 @@
 
 namespace timecache::server {
 
-// From standby to the end of the ownership: a node that was handed over, or has
-// lost the journal, ends its term and begins another, as a standby, with nothing
-// of what it had in memory.
+// From standby to the end of the ownership of a slot, or of all: a node that was
+// handed over, or has lost the journal, ends its term and begins another, as a
+// standby, with nothing of what it had in memory.
 //
-// Thread-safe, but for Begin, TakeLogs, Follow, Serve, Release and Leave: the main
-// thread.
+// Thread-safe, but for Begin, TakeLogs, Follow, Serve, Release and Leave: one thread.
 class ClusterTerm {
  public:
-  // Joins the cluster of the configuration. `wake` is called on other threads
-  // when IsOver has become true. An error names the broker, the topic or the
-  // setting, and a remedy: FAILED_PRECONDITION, the topics' settings can lose
-  // acknowledged writes.
+  // Opens the slot's journal. `wake` is called on other threads when IsOver has become
+  // true. `cluster` is not owned and must outlive this, and the logs. Errors as
+  // KafkaJournal::Open.
   static absl::StatusOr<std::unique_ptr<ClusterTerm>> Begin(
-      const config::v1::ServerConfig& config, std::function<void()> wake);
-  ~ClusterTerm();
+      Cluster* cluster, int slot, std::function<void()> wake);
+  ~ClusterTerm() = default;
   ClusterTerm(const ClusterTerm&) = delete;
   ClusterTerm& operator=(const ClusterTerm&) = delete;
 
@@ -62,8 +62,6 @@ class ClusterTerm {
   absl::Status Follow(const std::function<bool()>& ended,
                       const RecoveryObservers& observers, SystemClock* clock,
                       MapChangeLogs* logs, Registry* registry);
-  // Of a standby that is about to end: others take over before it. Thread-safe.
-  void Yield() { member_->Yield(); }
   // From now on calls are served.
   void Serve() { serving_.store(true, std::memory_order_release); }
 
@@ -75,7 +73,7 @@ class ClusterTerm {
 
   // The ownership was lost, or is to be handed over.
   bool IsOver() const { return over_.load(std::memory_order_acquire); }
-  // See ClusterSource. Makes it over: the main thread then releases it.
+  // See ClusterSource. Makes it over: its thread then releases it.
   void HandOver(const std::string& to, ClusterSource::HandedOver done)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the service, stores all changes and releases the ownership, in at most
@@ -87,36 +85,26 @@ class ClusterTerm {
   // one. Call it some times a second.
   void AbandonCalls(const Registry& registry, MapChangeLogs* logs);
 
-  // Leaves the cluster: before the logs are destroyed, whose journal the member's
-  // thread wakes.
-  void Leave() { member_->Stop(); }
+  // Hears no more of the cluster: before the logs are destroyed, whose journal that
+  // wakes.
+  void Leave();
 
-  // Looks at the topics' settings again: hourly, on a thread that may wait.
-  void CheckTopics() ABSL_LOCKS_EXCLUDED(mu_);
-
-  // Of all terms of this process.
-  struct Events {
-    // That were finished.
-    uint64_t takeovers = 0;
-    uint64_t leases_late = 0;
-    uint64_t fenced = 0;
-  };
   struct Status {
     Member::Status member;
     KafkaJournalLag lag;
     bool serving = false;
     std::vector<TopicFault> faults;
-    Events events;
+    ClusterEvents events;
   };
   Status GetStatus() const ABSL_LOCKS_EXCLUDED(mu_);
   // Of an empty response.
   void Describe(v1::GetClusterResponse* cluster) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  ClusterTerm(config::v1::ClusterConfig config, KafkaOptions kafka,
-              std::function<void()> wake);
-  absl::Status Open();
-  MemberOptions MakeMemberOptions() const;
+  ClusterTerm(Cluster* cluster, int slot, std::function<void()> wake);
+  const std::string& node() const { return cluster_.config().node(); }
+  void Say(LogLevel level, std::string_view event,
+           std::initializer_list<LogField> fields) const;
   // Tells probes who owns; not more often than a standby looks.
   void NameOwner(const RecoveryObservers& observers);
   KafkaJournalLag Lag(const Member::Status& member) const;
@@ -125,21 +113,18 @@ class ClusterTerm {
   // The journal's time goes on, and the lease of the owner before has ended.
   absl::Status BeginOwnership(int64_t last_us, SystemClock* clock);
   void End(absl::string_view why);
-  void NoteFaults(std::vector<TopicFault> faults) ABSL_LOCKS_EXCLUDED(mu_);
 
-  const config::v1::ClusterConfig config_;
+  Cluster& cluster_;
+  const int slot_;
+  Member* const member_;
   const std::function<void()> wake_;
-  const uint64_t incarnation_;
-  const KafkaOptions kafka_;
-  std::unique_ptr<ControlLog> control_log_;
-  std::unique_ptr<Member> member_;
   std::unique_ptr<KafkaJournal> opened_;
   // Owned by the maps' logs.
   KafkaJournal* journal_ = nullptr;
 
   std::atomic<bool> serving_{false};
   std::atomic<bool> over_{false};
-  // Of the main thread.
+  // Of the one thread.
   bool claimed_ = false;
   bool caught_up_ = false;
   // What keeps it from taking over, as it was logged last.
@@ -150,7 +135,6 @@ class ClusterTerm {
   // Of a HandOver.
   std::string successor_ ABSL_GUARDED_BY(mu_);
   ClusterSource::HandedOver handed_over_ ABSL_GUARDED_BY(mu_);
-  std::vector<TopicFault> faults_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache::server

@@ -44,8 +44,13 @@ constexpr std::chrono::hours kTopicCheckInterval{1};
 constexpr std::chrono::milliseconds kAbandonInterval{250};
 // For calls of a node that has lost the ownership, or given it away.
 constexpr absl::Duration kEndOfTerm = absl::Seconds(2);
-// How soon a node that drains notices that its term is over.
+// How soon a node that drains notices a signal.
 constexpr absl::Duration kTermInterval = absl::Milliseconds(100);
+// How often it looks whether others have its slots: twice as seldom as it does what the
+// cluster wants of it.
+constexpr absl::Duration kMoveInterval = absl::Milliseconds(200);
+// How soon a node that shares the ownership says that it is ready.
+constexpr std::chrono::milliseconds kReadyInterval{100};
 // For the control log to say that a standby ends, before it does.
 constexpr absl::Duration kYieldTime = absl::Milliseconds(100);
 
@@ -93,11 +98,6 @@ std::vector<LossLog::Counter> CountersOf(const Server& server) {
   };
 }
 
-void LogSlowSweep(const std::string& name, int64_t took_us) {
-  Log(LogLevel::kWarning, "slow_sweep",
-      {{"namespace", name}, {"took_ms", took_us / 1000}});
-}
-
 }  // namespace
 
 Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
@@ -112,7 +112,9 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
       clock_(manual_clock_ != nullptr ? static_cast<Clock&>(*manual_clock_)
                                       : system_clock_),
       reaper_(&clock_, LogSlowSweep),
-      registry_(&clock_, &reaper_, ToRegistryLimits(config.limits())),
+      account_(
+          std::make_shared<ServerAccount>(ToRegistryLimits(config.limits()))),
+      registry_(&clock_, &reaper_, account_),
       maps_(&registry_, &clock_),
       store_(&maps_, &registry_),
       registries_({&registry_, &reaper_, &clock_}),
@@ -124,8 +126,8 @@ Node::Node(const Flags& flags, const config::v1::ServerConfig& config,
 // What has metrics ends before what asks for them.
 Node::~Node() {
   monitoring_.Stop();
-  EndForwarding();
   if (term_ != nullptr) term_->Leave();
+  if (cluster_ != nullptr) cluster_->Leave();
 }
 
 absl::Status Node::Start() {
@@ -139,9 +141,8 @@ absl::Status Node::Start() {
   MemoryBudget::Process().SetLimit(memory_.engine_bytes);
   if (absl::Status status = OpenFiles(); !status.ok()) return status;
   // All but health waits for the recovery, which may take minutes.
-  server_.emplace(
-      forwarding_ != nullptr ? static_cast<Store*>(forwarding_.get()) : &store_,
-      &clock_, MakeServerOptions());
+  server_.emplace(shared_ != nullptr ? shared_->store() : &store_, &clock_,
+                  MakeServerOptions());
   if (absl::Status status = server_->StartHealth(); !status.ok()) return status;
   if (term_ != nullptr) {
     // Calls learn who owns.
@@ -159,11 +160,17 @@ absl::Status Node::Start() {
   }
   heap_trims_ =
       housekeeping_.Every(kHeapTrimInterval, [this] { heap_trimmer_.Look(); });
-  absl::Status namespaces = ReconcilePartitions(&registry_);
-  if (namespaces.ok()) namespaces = CreateNamespaces(config_, &registry_);
-  if (!namespaces.ok()) return namespaces;
+  if (shared_ == nullptr) {
+    absl::Status status = ReconcilePartitions(&registry_);
+    if (status.ok()) status = CreateNamespaces(config_, &registry_);
+    if (!status.ok()) return status;
+  }
   if (term_ == nullptr) {
     if (absl::Status status = server_->Start(); !status.ok()) return status;
+    if (shared_ != nullptr) {
+      shared_->Start();
+      readiness_ = housekeeping_.Every(kReadyInterval, [this] { LookReady(); });
+    }
   } else {
     term_->Serve();
     abandoned_calls_ = housekeeping_.Every(kAbandonInterval, [this] {
@@ -181,7 +188,8 @@ absl::Status Node::Start() {
       registry_.account(),
       [this](const config::v1::ServerConfig& before,
              const config::v1::ServerConfig& now) {
-        return ReloadNamespaces(before, now, &registry_);
+        return shared_ != nullptr ? shared_->Reload(before, now)
+                                  : ReloadNamespaces(before, now, &registry_);
       },
       &*server_, &call_log_, &*reload_);
   reload_->Also([this] { files_.Check(); });
@@ -195,19 +203,14 @@ absl::Status Node::OpenFiles() {
     if (!journal.ok()) return journal.status();
     journal_ = *std::move(journal);
   } else {
-    auto term = ClusterTerm::Begin(config_, [this] { signals_.Wake(); });
-    if (!term.ok()) return term.status();
-    term_ = *std::move(term);
-    journal_.logs = term_->TakeLogs();
-    if (config_.cluster().forward_calls()) {
-      absl::Status status = CheckPeerFiles(config_);
-      if (!status.ok()) return status;
-      BeginForwarding();
-    }
+    auto cluster = Cluster::Begin(config_);
+    if (!cluster.ok()) return cluster.status();
+    cluster_ = *std::move(cluster);
+    topic_checks_ = housekeeping_.Every(kTopicCheckInterval,
+                                        [this] { cluster_->CheckTopics(); });
+    absl::Status status = cluster_->has_slots() ? OpenShared() : OpenTerm();
+    if (!status.ok()) return status;
     // Those of a standby, too.
-    cluster_metrics_ = std::make_unique<ClusterMetrics>(
-        config_.cluster().name(), [this] { return term_->GetStatus(); },
-        peers_ == nullptr ? nullptr : &peers_->counts());
     monitoring_.metrics()->Add(cluster_metrics_.get());
   }
   if (!config_.access().file().empty()) {
@@ -221,16 +224,30 @@ absl::Status Node::OpenFiles() {
   return absl::OkStatus();
 }
 
-void Node::BeginForwarding() {
-  peers_ = std::make_unique<PeerStores>(ToPeerOptions(config_));
-  forwarding_ = std::make_unique<ForwardingStore>(
-      &store_, peers_.get(), [this] { return term_->CheckService(); },
-      config_.cluster().advertise());
+absl::Status Node::OpenTerm() {
+  auto term = ClusterTerm::Begin(cluster_.get(), /*slot=*/0,
+                                 [this] { signals_.Wake(); });
+  if (!term.ok()) return term.status();
+  term_ = *std::move(term);
+  journal_.logs = term_->TakeLogs();
+  cluster_->membership().Start();
+  cluster_metrics_ = std::make_unique<ClusterMetrics>(
+      config_.cluster().name(), [this] { return term_->GetStatus(); });
+  return absl::OkStatus();
 }
 
-void Node::EndForwarding() {
-  leaving_ = true;
-  if (peers_ != nullptr) peers_->Stop();
+absl::Status Node::OpenShared() {
+  if (absl::Status status = CheckPeerFiles(config_); !status.ok()) {
+    return status;
+  }
+  shared_ = std::make_unique<SharedCluster>(
+      config_,
+      [this] { return reload_.has_value() ? reload_->config() : config_; },
+      cluster_.get(), account_, &registries_);
+  cluster_metrics_ = std::make_unique<SharedClusterMetrics>(
+      config_.cluster().name(), [this] { return shared_->slots().GetStatus(); },
+      &shared_->peer_counts());
+  return absl::OkStatus();
 }
 
 ServerOptions Node::MakeServerOptions() {
@@ -245,6 +262,7 @@ ServerOptions Node::MakeServerOptions() {
   options.access = access_.get();
   options.credentials = tls_->credentials();
   options.flush = [this] { reaper_.Flush(); };
+  if (shared_ != nullptr) shared_->AddTo(&options);
   if (term_ != nullptr) {
     options.cluster = {
         .check_service = [this] { return term_->CheckService(); },
@@ -256,14 +274,6 @@ ServerOptions Node::MakeServerOptions() {
             [this](const std::string& to, ClusterSource::HandedOver done) {
               term_->HandOver(to, std::move(done));
             }};
-    if (forwarding_ != nullptr) {
-      // At the end of a term the server ends, too.
-      options.cluster.check_forwarding = [this] {
-        return leaving_ ? term_->CheckService() : absl::OkStatus();
-      };
-      options.peer_store = &store_;
-      options.peer_principal = config_.cluster().peer_principal();
-    }
     // The checkpointer is there once calls are served.
     options.describe_journal = [this](v1::JournalStatus* status) {
       DescribeJournal(
@@ -289,54 +299,36 @@ absl::Status Node::RecoverJournal() {
 }
 
 absl::Status Node::AwaitOwnership() {
-  topic_checks_ = housekeeping_.Every(kTopicCheckInterval,
-                                      [this] { term_->CheckTopics(); });
-  RecoveryObservers observers = {&recovery_metrics_, monitoring_.readiness(),
-                                 &manager_};
-  if (forwarding_ != nullptr) {
-    observers.ready = [this](bool ready) {
-      if (monitoring_.readiness()->state() == Readiness::State::kDraining ||
-          monitoring_.readiness()->forwards() == ready) {
-        return;
-      }
-      monitoring_.readiness()->SetForwarding(ready);
-      server_->SetHealth(ready);
-    };
-  }
   absl::Status status =
-      term_->Follow([this] { return StandbyEnds(); }, observers, &system_clock_,
-                    journal_.logs.get(), &registry_);
+      term_->Follow([this] { return StandbyEnds(); },
+                    {&recovery_metrics_, monitoring_.readiness(), &manager_},
+                    &system_clock_, journal_.logs.get(), &registry_);
   ended_by_signal_ = signals_.EndPending();
-  if (!status.ok() && forwarding_ != nullptr) DrainStandby();
   return status;
 }
 
 bool Node::StandbyEnds() {
   if (!signals_.EndPending()) return false;
   std::call_once(standby_leaves_, [this] {
-    term_->Yield();
-    // Load balancers lead only to one that is ready.
-    const absl::Duration delay = monitoring_.readiness()->forwards()
-                                     ? ToDuration(config_.drain_delay())
-                                     : absl::ZeroDuration();
+    cluster_->membership().Yield();
     standby_ends_ = std::chrono::steady_clock::now() +
-                    absl::ToChronoMilliseconds(std::max(delay, kYieldTime));
-    Log(LogLevel::kInfo, "standby_leaves",
-        {{"drain_delay_ms", absl::ToInt64Milliseconds(delay)}});
-    manager_.Stopping(delay + kEndOfTerm);
+                    absl::ToChronoMilliseconds(kYieldTime);
+    Log(LogLevel::kInfo, "standby_leaves");
+    manager_.Stopping(kEndOfTerm);
     monitoring_.readiness()->Set(Readiness::State::kDraining);
     server_->SetHealth(false);
   });
   return std::chrono::steady_clock::now() >= standby_ends_;
 }
 
-void Node::DrainStandby() {
-  monitoring_.readiness()->Set(Readiness::State::kDraining);
-  server_->SetNotServing();
-  EndForwarding();
-  server_->CheckStreams();
-  server_->Drain(absl::ToInt64Microseconds(
-      std::min(ToDuration(config_.grace_period()), kEndOfTerm)));
+void Node::LookReady() {
+  Readiness* const readiness = monitoring_.readiness();
+  if (readiness->state() != Readiness::State::kStarting ||
+      !shared_->slots().ready()) {
+    return;
+  }
+  readiness->Set(Readiness::State::kServing);
+  server_->SetHealth(true);
 }
 
 void Node::AddMetrics() {
@@ -373,7 +365,6 @@ void Node::EndTerm() {
   const auto start = std::chrono::steady_clock::now();
   server_->SetNotServing();
   term_->Release(registry_, journal_.logs.get(), kEndOfTerm);
-  EndForwarding();
   server_->CheckStreams();
   const DrainReport report =
       server_->Drain(absl::ToInt64Microseconds(kEndOfTerm));
@@ -394,9 +385,16 @@ void Node::Drain(int signal) {
        {"grace_period_ms", absl::ToInt64Milliseconds(grace)}});
   manager_.Stopping(delay + grace);
   server_->SetNotServing();
-  if (term_ == nullptr || forwarding_ != nullptr) ServeOn(delay);
+  if (shared_ != nullptr) shared_->slots().Yield();
+  if (term_ == nullptr) ServeOn(delay);
   if (term_ != nullptr) {
     term_->Release(registry_, journal_.logs.get(), grace / kCloseShare);
+  }
+  if (shared_ != nullptr) {
+    AwaitMoves(grace / kCloseShare);
+    shared_->slots().End(grace / kCloseShare);
+    shared_->Leave();
+    server_->CheckStreams();
   }
   signals_.Release();
   absl::Duration drain = grace;
@@ -405,7 +403,6 @@ void Node::Drain(int signal) {
     drain -= std::min(kCloseTime, grace / kCloseShare);
     EndAfter(drain + kCloseTime);
   }
-  EndForwarding();
   const DrainReport report = server_->Drain(absl::ToInt64Microseconds(drain));
   Log(report.in_time ? LogLevel::kInfo : LogLevel::kWarning, "server_stopped",
       {{"calls_cancelled", !report.in_time},
@@ -419,7 +416,7 @@ void Node::Drain(int signal) {
 void Node::ServeOn(absl::Duration delay) {
   const auto until =
       std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(delay);
-  while (term_ == nullptr || !term_->IsOver()) {
+  while (true) {
     const auto left = until - std::chrono::steady_clock::now();
     if (left <= left.zero()) return;
     if (signals_.NextEndWithin(
@@ -427,6 +424,16 @@ void Node::ServeOn(absl::Duration delay) {
       return;
     }
   }
+}
+
+// What others have replayed goes to them; the rest is released to any.
+void Node::AwaitMoves(absl::Duration patience) {
+  const auto until =
+      std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
+  do {
+    if (signals_.NextEndWithin(kMoveInterval) != 0) return;
+  } while (shared_->slots().moving() > 0 &&
+           std::chrono::steady_clock::now() < until);
 }
 
 void Node::EndAfter(absl::Duration patience) {
@@ -456,9 +463,13 @@ void Node::Run() {
       disk_log.Look();
       clock_watch.Look();
     });
-    monitoring_.readiness()->Set(Readiness::State::kServing);
+    // One that shares the ownership is once it has its slots.
+    if (shared_ == nullptr) {
+      monitoring_.readiness()->Set(Readiness::State::kServing);
+    }
     manager_.Ready("Serving");
     const int signal = ServeUntilSignal();
+    readiness_ = nullptr;
     monitoring_.readiness()->Set(Readiness::State::kDraining);
     ended_by_signal_ = signal != Signals::kWake;
     if (ended_by_signal_) {

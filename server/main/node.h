@@ -22,6 +22,7 @@
 #include "server/engine/reaper.h"
 #include "server/engine/registries.h"
 #include "server/engine/registry.h"
+#include "server/main/cluster.h"
 #include "server/main/cluster_metrics.h"
 #include "server/main/cluster_term.h"
 #include "server/main/config/flags.h"
@@ -31,12 +32,11 @@
 #include "server/main/recovery_metrics.h"
 #include "server/main/reload.h"
 #include "server/main/service_manager.h"
+#include "server/main/shared_cluster.h"
 #include "server/main/signals.h"
 #include "server/main/system_memory.h"
 #include "server/ops/call_log.h"
 #include "server/ops/monitoring.h"
-#include "server/peer/forwarding_store.h"
-#include "server/peer/peer_stores.h"
 #include "server/rpc/server.h"
 #include "timecache/config/v1/config.pb.h"
 
@@ -54,10 +54,9 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   // From the first probe that is answered to the ports that are open. Takes as
-  // long as the journal's recovery does; in a cluster, until this node owns it:
-  // its ports are open meanwhile, and calls get NOT_OWNER. CANCELLED: a signal to
-  // end came meanwhile, and nothing was changed; of a standby that forwards calls, when
-  // drain_delay is over. Any other error says what could
+  // long as the journal's recovery does; in a cluster with one owner, until this node
+  // is it: its ports are open meanwhile, and calls get NOT_OWNER. CANCELLED: a signal
+  // to end came meanwhile, and nothing was changed. Any other error says what could
   // not be opened, and why; the node is of no use then.
   absl::Status Start();
 
@@ -71,9 +70,10 @@ class Node {
   // signal ends the delay, and a third one, or a second one without a delay,
   // the process at once.
   //
-  // In a cluster the ownership is released before it drains, and the next owner is told
-  // to clients. There is a delay only if nodes forward calls: otherwise no other node is
-  // ready before the release. Returns also when the ownership is lost or handed over.
+  // In a cluster with one owner the ownership is released before it drains, without a
+  // delay, as no other node is ready before, and the next owner is told to clients.
+  // Returns also when the ownership is lost or handed over. A node that shares the
+  // ownership hands its slots over during the delay, and releases what is left then.
   void Run();
 
   // After Start or Run: whether the process goes on, with another node.
@@ -85,20 +85,20 @@ class Node {
   // Starts, in this order.
   absl::Status OpenFiles();
   absl::Status RecoverJournal();
+  absl::Status OpenTerm();
+  absl::Status OpenShared();
   absl::Status AwaitOwnership();
-  void BeginForwarding();
-  void EndForwarding();
   // Whether a standby is to end: a signal came, and other nodes had the time to read
-  // that it leaves; of one that forwards, drain_delay is over. Until then it goes on,
-  // and is not ready. Thread-safe.
+  // that it leaves. Until then it goes on, and is not ready. Thread-safe.
   bool StandbyEnds();
-  // Of one that forwards.
-  void DrainStandby();
+  // Of a node that shares the ownership: whether calls may come.
+  void LookReady();
 
   int ServeUntilSignal();
   void Drain(int signal);
-  // For drain_delay, or until another signal or the end of the term.
+  // For drain_delay, or until another signal.
   void ServeOn(absl::Duration delay);
+  void AwaitMoves(absl::Duration patience);
   void EndTerm();
   // Ends the process that long from now on.
   void EndAfter(absl::Duration patience);
@@ -117,29 +117,26 @@ class Node {
   const std::unique_ptr<ManualClock> manual_clock_;
   Clock& clock_;
 
-  // Null outside a cluster.
+  // Null outside a cluster. Of the term, and what is shared, there is one at most.
+  std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<ClusterTerm> term_;
-  std::unique_ptr<ClusterMetrics> cluster_metrics_;
+  std::unique_ptr<prometheus::Collectable> cluster_metrics_;
   bool ended_by_signal_ = false;
   std::once_flag standby_leaves_;
   // Written once.
   std::chrono::steady_clock::time_point standby_ends_;
-  // Clients are to go on at another node: this one forwards no more.
-  std::atomic<bool> leaving_{false};
   // Null without a journal. Maps report changes to it until the last of them, and
   // the reaper, is gone.
   OpenedJournal journal_;
   Reaper reaper_;
+  const std::shared_ptr<ServerAccount> account_;
   Registry registry_;
   LocalStore maps_;
   PartitionedStore store_;
-  // Null unless this node forwards calls. The peers end first: with the last of their
-  // calls.
-  std::unique_ptr<ForwardingStore> forwarding_;
-  std::unique_ptr<PeerStores> peers_;
+  std::unique_ptr<SharedCluster> shared_;
 
   RecoveryMetrics recovery_metrics_;
-  const Registries registries_;
+  Registries registries_;
   Monitoring monitoring_;
   MemoryPlan memory_;
   CallLog call_log_;
@@ -158,6 +155,7 @@ class Node {
   std::unique_ptr<Housekeeping::Task> checkpoints_;
   std::unique_ptr<Housekeeping::Task> topic_checks_;
   std::unique_ptr<Housekeeping::Task> abandoned_calls_;
+  std::unique_ptr<Housekeeping::Task> readiness_;
   std::unique_ptr<Housekeeping::Task> heap_trims_;
 };
 

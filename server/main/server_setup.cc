@@ -18,6 +18,7 @@
 #include "server/main/config/configured_namespaces.h"
 #include "server/main/peer_credentials.h"
 #include "server/main/system_memory.h"
+#include "server/ops/log.h"
 
 namespace timecache::server {
 namespace {
@@ -87,6 +88,11 @@ ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
   options.health_address = config.health_address();
   options.version = Version();
   return options;
+}
+
+void LogSlowSweep(const std::string& map, int64_t took_us) {
+  Log(LogLevel::kWarning, "slow_sweep",
+      {{"namespace", map}, {"took_ms", took_us / 1000}});
 }
 
 void DescribeSlowCalls(const CallLog& from, v1::ListSlowCallsResponse* calls) {

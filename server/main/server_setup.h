@@ -5,6 +5,7 @@
 #define TIMECACHED_SERVER_MAIN_SERVER_SETUP_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,9 @@ RegistryLimits ToRegistryLimits(const config::v1::ServerLimits& limits);
 // may be null.
 ServerOptions ToServerOptions(const config::v1::ServerConfig& config,
                               ManualClock* virtual_clock);
+
+// A Reaper::SlowSweep.
+void LogSlowSweep(const std::string& map, int64_t took_us);
 
 void DescribeSlowCalls(const CallLog& from, v1::ListSlowCallsResponse* calls);
 

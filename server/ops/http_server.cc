@@ -267,8 +267,7 @@ class HttpServer::Connections : public httplib::Server {
         case Readiness::State::kStarting:
           return answer(kUnavailable, StartingText());
         case Readiness::State::kStandby:
-          return answer(readiness_->forwards() ? kOk : kUnavailable,
-                        StandbyText());
+          return answer(kUnavailable, StandbyText());
         case Readiness::State::kServing:
           return answer(kOk, "ok");
         case Readiness::State::kDraining:

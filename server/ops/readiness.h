@@ -29,12 +29,6 @@ class Readiness {
   }
   int recovered() const { return recovered_.load(std::memory_order_relaxed); }
 
-  // Whether a standby takes calls, which the owner answers.
-  void SetForwarding(bool forwards) {
-    forwards_.store(forwards, std::memory_order_relaxed);
-  }
-  bool forwards() const { return forwards_.load(std::memory_order_relaxed); }
-
   // Which node serves while this one is kStandby; "": none.
   void SetOwner(std::string node) ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
@@ -48,7 +42,6 @@ class Readiness {
  private:
   std::atomic<State> state_{State::kStarting};
   std::atomic<int> recovered_{-1};
-  std::atomic<bool> forwards_{false};
   mutable absl::Mutex mu_;
   std::string owner_ ABSL_GUARDED_BY(mu_);
 };

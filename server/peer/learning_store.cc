@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "server/base/error.h"
+#include "server/engine/parts/dead_letter_walk.h"
 #include "server/engine/parts/gather.h"
 #include "server/engine/parts/when_all_exist.h"
 #include "server/engine/store/partitions.h"
@@ -111,9 +112,42 @@ void LearningStore::Execute(absl::string_view name,
 
 // --- Namespaces.
 
+// Of one that is created or updated.
+Store::DoneWith<NamespaceInfo> LearningStore::WithWarnings(
+    DoneWith<NamespaceInfo> done) {
+  return [this,
+          done = std::move(done)](absl::StatusOr<NamespaceInfo> info) mutable {
+    if (!info.ok()) return done(std::move(info));
+    const auto told = std::make_shared<NamespaceInfo>(*std::move(info));
+    FindDeadLetterWarnings(parts_.namespaces, told->name, told->options,
+                           [told, done = std::move(done)](
+                               std::vector<std::string> warnings) mutable {
+                             for (std::string& warning : warnings) {
+                               told->warnings.push_back(std::move(warning));
+                             }
+                             done(std::move(*told));
+                           });
+  };
+}
+
 void LearningStore::CreateNamespace(absl::string_view name,
                                     NamespaceOptions options,
                                     DoneWith<NamespaceInfo> done) {
+  if (parts_.homes == nullptr) {
+    return CreateChecked(name, std::move(options), std::move(done));
+  }
+  CheckDeadLetterRoute(
+      parts_.namespaces, name, options,
+      [this, name, options,
+       done = WithWarnings(std::move(done))](absl::Status status) mutable {
+        if (!status.ok()) return done(std::move(status));
+        CreateChecked(name, std::move(options), std::move(done));
+      });
+}
+
+void LearningStore::CreateChecked(absl::string_view name,
+                                  NamespaceOptions options,
+                                  DoneWith<NamespaceInfo> done) {
   const int count = options.num_partitions;
   Store* const store = parts_.homes != nullptr && count > 1 && !IsMapOnly(name)
                            ? parts_.homes
@@ -124,6 +158,34 @@ void LearningStore::CreateNamespace(absl::string_view name,
                            if (info.ok()) parts_.directory->Learn(name, count);
                            done(std::move(info));
                          });
+}
+
+void LearningStore::UpdateNamespace(absl::string_view name,
+                                    OptionsChange<NamespaceOptions> change,
+                                    DoneWith<NamespaceInfo> done) {
+  if (parts_.homes == nullptr || IsMapOnly(name)) {
+    return PassingStore::UpdateNamespace(name, std::move(change),
+                                         std::move(done));
+  }
+  Ask(name, [this, name, change = std::move(change),
+             done = WithWarnings(std::move(done))](
+                absl::StatusOr<NamespaceInfo> info) mutable {
+    if (!info.ok()) return done(std::move(info));
+    NamespaceOptions options = info->options;
+    absl::Status changed = change(&options);
+    if (!changed.ok()) return done(std::move(changed));
+    // An old route that is kept is not checked.
+    if (options.dead_letter_namespace == info->options.dead_letter_namespace) {
+      options.dead_letter_namespace.clear();
+    }
+    CheckDeadLetterRoute(parts_.namespaces, name, options,
+                         [this, name, change = std::move(change),
+                          done = std::move(done)](absl::Status status) mutable {
+                           if (!status.ok()) return done(std::move(status));
+                           PassingStore::UpdateNamespace(
+                               name, std::move(change), std::move(done));
+                         });
+  });
 }
 
 void LearningStore::GetNamespace(absl::string_view name,

@@ -22,7 +22,8 @@ namespace timecache::server {
 // more. A namespace that is not there is asked for each time.
 //
 // What must come one after the other for all partitions of a namespace that has several
-// goes to `homes`.
+// goes to `homes`. Where dead letters go is checked here, and warned of, as no slot knows
+// all namespaces: dead_letter_walk.h.
 //
 // Thread-safe. A call costs a lookup in the directory and an allocation.
 class LearningStore final : public PassingStore {
@@ -47,6 +48,9 @@ class LearningStore final : public PassingStore {
                        DoneWith<NamespaceInfo> done) override;
   void GetNamespace(absl::string_view name, bool include_statistics,
                     DoneWith<NamespaceInfo> done) override;
+  void UpdateNamespace(absl::string_view name,
+                       OptionsChange<NamespaceOptions> change,
+                       DoneWith<NamespaceInfo> done) override;
   void ListNamespaces(ListQuery query,
                       DoneWith<Page<NamespaceInfo>> done) override {
     parts_.namespaces->ListNamespaces(std::move(query), std::move(done));
@@ -70,6 +74,9 @@ class LearningStore final : public PassingStore {
   // The first name of which nothing is known; empty: none.
   absl::string_view Unknown(const About& about) const;
   Store* StoreFor(const About& about) const;
+  DoneWith<NamespaceInfo> WithWarnings(DoneWith<NamespaceInfo> done);
+  void CreateChecked(absl::string_view name, NamespaceOptions options,
+                     DoneWith<NamespaceInfo> done);
   // What its home says of a namespace, which is remembered.
   void Ask(absl::string_view name, DoneWith<NamespaceInfo> done);
 

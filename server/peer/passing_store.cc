@@ -364,12 +364,12 @@ void PassingStore::JoinGroups(absl::Span<const std::string> names,
                               DoneWith<Readers> done) {
   Pass<absl::StatusOr<Readers>>(
       {.names = names, .turns = About::Turns::kOneAtATime},
-      Opening{
+      OpeningBy(
           std::move(wake),
           [names, membership = std::move(membership)](
               Store* store, const Wake& own_wake, DoneWith<Readers> finish) {
             store->JoinGroups(names, membership, own_wake, std::move(finish));
-          }},
+          }),
       std::move(done));
 }
 
@@ -378,12 +378,12 @@ void PassingStore::OpenExpiring(absl::Span<const std::string> names,
                                 DoneWith<Readers> done) {
   Pass<absl::StatusOr<Readers>>(
       {.names = names},
-      Opening{
+      OpeningBy(
           std::move(wake),
           [names, options = std::move(options)](
               Store* store, const Wake& own_wake, DoneWith<Readers> finish) {
             store->OpenExpiring(names, options, own_wake, std::move(finish));
-          }},
+          }),
       std::move(done));
 }
 

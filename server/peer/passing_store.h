@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_PEER_PASSING_STORE_H_
 #define TIMECACHED_SERVER_PEER_PASSING_STORE_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -111,9 +112,19 @@ class PassingStore : public Store {
     // It ends with this error.
     virtual void Fail(absl::Status error) = 0;
 
+    // Whether its caller may have given up meanwhile: it is not to be made again.
+    bool IsOld() const {
+      return std::chrono::steady_clock::now() - begun_ > kMaxAge;
+    }
+
     const About about;
     // For the subclass: how often it was tried.
     int tries = 0;
+
+   private:
+    static constexpr std::chrono::seconds kMaxAge{1};
+    const std::chrono::steady_clock::time_point begun_ =
+        std::chrono::steady_clock::now();
   };
 
   struct Choice {

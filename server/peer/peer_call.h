@@ -58,6 +58,10 @@ inline constexpr size_t kMaxPeerFrameBytes = size_t{256} << 20;
 // either, calls fail.
 inline constexpr size_t kMaxPeerQueuedBytes = size_t{64} << 20;
 inline constexpr size_t kMaxPeerCalls = size_t{1} << 16;
+// Calls of a message that comes so much later than it was sent, beside the fastest one of
+// its stream, are refused (NOT_OWNER): it was held up, or their node was, and whoever
+// asked has given up, or may have.
+inline constexpr int64_t kMaxPeerDelayUs = 1'000'000;
 // While as much waits to be sent, the answering node reads no further calls.
 inline constexpr size_t kMaxPeerAnswerBytes = size_t{16} << 20;
 

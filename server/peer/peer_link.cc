@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/client_callback.h"
 #include "server/base/check.h"
@@ -245,6 +246,8 @@ void PeerLink::Pump() {
   if (!connected_ || writing_ || queue_.empty()) return;
   peer::v1::ExchangeRequest* const request = stream_->NewRequest();
   queue_.Take(request->mutable_frames());
+  request->set_sent_us(absl::ToInt64Microseconds(
+      absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch())));
   for (const peer::v1::Frame& frame : request->frames()) {
     if (frame.kind() == peer::v1::FRAME_KIND_CALL) NoteSent(frame.id());
   }

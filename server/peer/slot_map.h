@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "server/base/clock.h"
 #include "server/engine/store/store.h"
 
 namespace timecache::server {
@@ -31,6 +32,11 @@ class SlotMap {
   // Whether Local would return that store still: what was read in it may be answered.
   // Costs a read of a clock.
   virtual bool Serves(size_t slot, const Store& store) const = 0;
+  // The clock of these maps, which is not the process's; valid as long as the store is
+  // kept. Null: it is the process's, or they are not served any more.
+  virtual const Clock* ClockOf(size_t /*slot*/, const Store& /*store*/) const {
+    return nullptr;
+  }
   // Calls `wake` once when the store that Local has returned serves no more, unless
   // Forget(the number that this returns) comes first. From any thread, maybe under a
   // lock: as EventReader's wake.

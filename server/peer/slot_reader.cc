@@ -26,6 +26,7 @@ SlotReader::SlotReader(SlotMap* slots, size_t slot, std::shared_ptr<Store> maps,
       slot_(slot),
       maps_(std::move(maps)),
       reader_(std::move(reader)),
+      clock_(slots_.ClockOf(slot, *maps_)),
       wake_(slots_.WhenServedNoMore(slot, *maps_, std::move(wake))),
       begun_(of == Of::kGroup) {}
 
@@ -50,7 +51,7 @@ EventChunk SlotReader::ReadServed(int64_t now_us, int max_events,
                                   int64_t max_bytes, bool at_least_one) {
   EventChunk chunk;
   if (!lost_) {
-    chunk = reader_->Read(now_us, max_events, max_bytes, at_least_one);
+    chunk = reader_->Read(NowOf(now_us), max_events, max_bytes, at_least_one);
     // Afterwards: what was read is of a time at which the slot was served.
     lost_ = !slots_.Serves(slot_, *maps_);
   }
@@ -68,7 +69,7 @@ EventChunk SlotReader::ReadServed(int64_t now_us, int max_events,
 }
 
 void SlotReader::RefreshWatermark(int64_t now_us, int64_t max_age_us) {
-  if (!lost_) reader_->RefreshWatermark(now_us, max_age_us);
+  if (!lost_) reader_->RefreshWatermark(NowOf(now_us), max_age_us);
 }
 
 absl::Status SlotReader::WhyClosed() const {

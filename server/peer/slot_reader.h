@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/base/clock.h"
 #include "server/engine/store/expiry_types.h"
 #include "server/engine/store/readers.h"
 #include "server/peer/slot_map.h"
@@ -19,7 +20,7 @@ namespace timecache::server {
 // Passes on what `reader` reads while the slot is served. From then on it is closed, with
 // UNAVAILABLE (NOT_OWNER), where it stood: so a watch that goes on by its token at the
 // next owner loses nothing. It is woken for that, beyond what EventReader says of wakes.
-// Keeps the slot's maps.
+// Keeps the slot's maps, and reads by their clock.
 class SlotReader final : public EventReader {
  public:
   enum class Of : uint8_t { kLog, kGroup };
@@ -40,10 +41,14 @@ class SlotReader final : public EventReader {
   void CountDelivery(int64_t lateness_us, uint64_t events) override;
   void StopReading() override { reader_->StopReading(); }
   void Leave(int64_t now_us, StreamEnd end) override {
-    reader_->Leave(now_us, end);
+    reader_->Leave(NowOf(now_us), end);
   }
 
  private:
+  // By the maps' clock.
+  int64_t NowOf(int64_t now_us) const {
+    return clock_ == nullptr ? now_us : clock_->NowUs();
+  }
   EventChunk ReadServed(int64_t now_us, int max_events, int64_t max_bytes,
                         bool at_least_one);
 
@@ -52,6 +57,7 @@ class SlotReader final : public EventReader {
   // The reader ends before these.
   const std::shared_ptr<Store> maps_;
   const std::unique_ptr<EventReader> reader_;
+  const Clock* const clock_;
   const uint64_t wake_;
   // Where it stood after the last Read.
   EventChunk place_;

@@ -54,7 +54,7 @@ bool SlotStore::Again(const std::shared_ptr<Call>& call,
 }
 
 void SlotStore::TryLater(std::shared_ptr<Call> call) {
-  if (call->tries >= kMaxTries) {
+  if (call->tries >= kMaxTries || call->IsOld()) {
     // Where the caller may ask next.
     return call->Fail(SlotNotServed(slots_, SlotOf(call->about)));
   }

@@ -21,8 +21,8 @@ namespace timecache::server {
 
 // Each call goes to the node that serves the slot which the name is in, this one or
 // another. One that was not applied because that has changed, or of whose slot no owner
-// is known, is made again, kMaxTries times at most, kLookAgain apart; then it ends with
-// UNAVAILABLE (NOT_OWNER). A batch of which some turns were taken here, before another
+// is known, is made again, kMaxTries times at most, kLookAgain apart, and none that began
+// a second ago; then it ends with UNAVAILABLE (NOT_OWNER). A batch of which some turns were taken here, before another
 // node served the slot, ends with OWNERSHIP_LOST.
 //
 // Readers of several slots are opened at each, all of them or none, and end when their

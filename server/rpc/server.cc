@@ -68,8 +68,7 @@ Server::Server(Store* store, const Clock* clock, ServerOptions options)
                         return acceptor_.UseOf(PeerEndpoint::OfGrpcPeer(peer));
                       }}),
       gate_(options_.access, options_.call_observers, &acceptor_.guard(),
-            &responses_, options_.cluster.check_service,
-            options_.cluster.check_forwarding),
+            &responses_, options_.cluster.check_service),
       hub_(clock, options_.limits.max_watchers()),
       services_(std::make_unique<Services>(
           options_,

@@ -13,7 +13,8 @@ and heartbeats of the node NAME, or on a topic,
 "create NAME 1,2 KEY=VALUE...", which makes one of one partition on brokers 1 and 2,
 "delete NAME" and "set NAME KEY=VALUE"; each is answered by the line of JSON when it is done.
 With --link, "links" has the addresses to give to the node that is to reach the brokers
-through it: {"NAME": "HOST:PORT,..."}.
+through it: {"NAME": "HOST:PORT,..."}. "link NAME PORT" makes one to what listens at the port
+of this machine: between nodes.
 
 ./dev install --kafka fetches the jars that this needs, and calls it with --archive, which
 writes down the classes that a broker loads: with them it starts in half the time."""
@@ -386,6 +387,8 @@ def obey(brokers, action, name, *more):
     elif action in ("cut", "hold", "heal"):
         for link in brokers.links[name]:
             getattr(link, action)()
+    elif action == "link":
+        brokers.links[name] = [Link((HOST, int(more[0])))]
     elif action == "replay":
         brokers.replay(name)
     elif action == "delete":

@@ -49,7 +49,6 @@ constexpr uint64_t kReaders = 4;
 constexpr int kSharedKeys = 6;
 constexpr int kDefaultRounds = 16;
 constexpr int kClockRounds = 5;
-constexpr int kSpreadRounds = 7;
 constexpr uint32_t kPartitions = 16;
 const absl::Duration kTtl = absl::Seconds(3);
 // What the slew of the server's clock may take of it.
@@ -261,10 +260,11 @@ class ChaosTest : public ::testing::Test {
     const Client client = Caller("dies", /*retries=*/false);
     for (uint64_t number = 0; !done_; ++number) {
       const absl::Time sent = absl::Now();
-      const auto put = client.Put(absl::StrCat("d", number), "v");
+      const std::string key = absl::StrCat("d", number);
+      const auto put = client.Put(key, "v");
       if (put.ok()) {
         absl::MutexLock lock(&mu_);
-        put_.emplace(put->version, sent);
+        put_.emplace(key, sent);
       }
       // Some hundred a second are enough.
       absl::MutexLock lock(&mu_);
@@ -291,7 +291,7 @@ class ChaosTest : public ::testing::Test {
       lost_ += batch->lost;
       EXPECT_FALSE(batch->log_changed);
       for (const ExpiredEvent& event : batch->events) {
-        EXPECT_TRUE(died_.emplace(event.version, now).second)
+        EXPECT_TRUE(died_.emplace(event.key, now).second)
             << event.key << " died twice";
       }
     }
@@ -316,7 +316,7 @@ class ChaosTest : public ::testing::Test {
         absl::MutexLock lock(&mu_);
         EXPECT_EQ(batch->lost, 0u);
         for (const ExpiredEvent& event : batch->events) {
-          EXPECT_EQ(settled_.count(event.version), 0u)
+          EXPECT_EQ(settled_.count(event.key), 0u)
               << event.key << " was settled, and comes again";
           settlements.push_back({event.delivery_token, Settle::Ack()});
         }
@@ -325,11 +325,11 @@ class ChaosTest : public ::testing::Test {
       const auto results = client.Settle("workers", settlements);
       absl::MutexLock lock(&mu_);
       for (size_t i = 0; i < settlements.size(); ++i) {
-        const uint64_t version = batch->events[i].version;
+        const std::string& key = batch->events[i].key;
         if (results.ok() && (*results)[i].status.ok()) {
-          settled_.insert(version);
+          settled_.insert(key);
         } else {
-          maybe_settled_.insert(version);
+          maybe_settled_.insert(key);
         }
       }
     }
@@ -390,12 +390,12 @@ class ChaosTest : public ::testing::Test {
   absl::Duration longest_wait_ ABSL_GUARDED_BY(mu_);
   // By fault, in milliseconds.
   std::map<std::string, std::vector<int64_t>> waits_ ABSL_GUARDED_BY(mu_);
-  // By version: when it was sent, and when its death arrived.
-  std::map<uint64_t, absl::Time> put_ ABSL_GUARDED_BY(mu_);
-  std::map<uint64_t, absl::Time> died_ ABSL_GUARDED_BY(mu_);
+  // By key, of which each is put once: when it was sent, and when its death arrived.
+  std::map<std::string, absl::Time> put_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, absl::Time> died_ ABSL_GUARDED_BY(mu_);
   uint64_t lost_ ABSL_GUARDED_BY(mu_) = 0;
-  std::set<uint64_t> settled_ ABSL_GUARDED_BY(mu_);
-  std::set<uint64_t> maybe_settled_ ABSL_GUARDED_BY(mu_);
+  std::set<std::string> settled_ ABSL_GUARDED_BY(mu_);
+  std::set<std::string> maybe_settled_ ABSL_GUARDED_BY(mu_);
 };
 
 void ChaosTest::Run(const std::vector<Fault>& faults, uint64_t rounds) {
@@ -484,9 +484,7 @@ void ChaosTest::AwaitDeaths() {
   EXPECT_TRUE(AwaitCluster([&] {
     absl::MutexLock lock(&mu_);
     uint64_t missing = 0;
-    for (const auto& [version, sent] : put_) {
-      missing += 1 - died_.count(version);
-    }
+    for (const auto& [key, sent] : put_) missing += 1 - died_.count(key);
     return missing <= lost_;
   }));
   EXPECT_TRUE(AwaitCluster([&] {
@@ -501,11 +499,11 @@ void ChaosTest::AwaitDeaths() {
 
 void ChaosTest::CheckDeaths() {
   absl::MutexLock lock(&mu_);
-  for (const auto& [version, sent] : put_) {
-    const auto died = died_.find(version);
+  for (const auto& [key, sent] : put_) {
+    const auto died = died_.find(key);
     if (died == died_.end()) continue;
     EXPECT_GE(died->second - sent, kTtl * kLeastOfTtl)
-        << kInconsistent << version << " died early";
+        << kInconsistent << key << " died early";
   }
   EXPECT_EQ(lost_, 0u);
   EXPECT_FALSE(died_.empty());
@@ -551,18 +549,16 @@ TEST_F(ChaosTest, NodesWhoseClocksAreApartLetNothingDieEarly) {
       FromEnvironment("TIMECACHED_CHAOS_CLOCK_ROUNDS", kClockRounds));
 }
 
-// Watchers, workers and writers are at any node, which forwards what it is asked.
+// Each slot has an owner of its own; watchers, workers and writers are at any node.
 TEST_F(ChaosTest, PartitionsAreWholeWhicheverNodeIsCalled) {
   TestClusterOptions options;
   options.config = "cluster: {forward_calls: true}\n";
+  options.link_nodes = true;
   Start(options, kPartitions);
   callers_spread_ = true;
   const char* const only = std::getenv("TIMECACHED_CHAOS_ONLY");
-  Run(FaultsNamed(only != nullptr
-                      ? only
-                      : "owner killed,standby killed,handed over,owner paused,"
-                        "standby paused,owner cut off,standby cut off"),
-      FromEnvironment("TIMECACHED_CHAOS_SPREAD_ROUNDS", kSpreadRounds));
+  Run(only == nullptr ? SharedFaults() : FaultsNamed(only, SharedFaults()),
+      FromEnvironment("TIMECACHED_CHAOS_SPREAD_ROUNDS", SharedFaults().size()));
 }
 
 }  // namespace

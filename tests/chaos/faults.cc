@@ -83,22 +83,6 @@ void KillStandby(TestCluster& cluster, Dice& dice, AwaitService await) {
   standby->Start();
 }
 
-// It hangs, with all that it was asked to forward.
-void PauseStandby(TestCluster& cluster, Dice& dice, AwaitService await) {
-  Node* const standby = cluster.Standby(dice);
-  standby->Pause();
-  await();
-  standby->Resume();
-}
-
-// It does not learn who owns from then on.
-void CutStandbyOff(TestCluster& cluster, Dice& dice, AwaitService await) {
-  Node* const standby = cluster.Standby(dice);
-  cluster.brokers().Do("cut " + standby->name());
-  HandOver(cluster, dice, await);
-  cluster.brokers().Do("heal " + standby->name());
-}
-
 // No node is left but a standby.
 void KillOwnerAndStandby(TestCluster& cluster, Dice& dice, AwaitService await) {
   Node* const owner = cluster.AwaitOwner();
@@ -170,6 +154,32 @@ void CutOwnerOff(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
       [&](Node& owner) { cluster.brokers().Do("heal " + owner.name()); });
 }
 
+// Other nodes do not reach it: callers do, and the brokers.
+void CutOwnerFromNodes(TestCluster& cluster, Dice& /*dice*/,
+                       AwaitService await) {
+  Break(
+      cluster, await,
+      [&](Node& owner) {
+        cluster.brokers().Do("cut " + TestCluster::PeersOf(owner.name()));
+      },
+      [&](Node& owner) {
+        cluster.brokers().Do("heal " + TestCluster::PeersOf(owner.name()));
+      });
+}
+
+// What others ask it hangs.
+void HoldOwnerFromNodes(TestCluster& cluster, Dice& /*dice*/,
+                        AwaitService await) {
+  Break(
+      cluster, await,
+      [&](Node& owner) {
+        cluster.brokers().Do("hold " + TestCluster::PeersOf(owner.name()));
+      },
+      [&](Node& owner) {
+        cluster.brokers().Do("heal " + TestCluster::PeersOf(owner.name()));
+      });
+}
+
 // What it has sent arrives when another node owns.
 void HoldOwner(TestCluster& cluster, Dice& /*dice*/, AwaitService await) {
   Break(
@@ -206,6 +216,21 @@ void PauseOwnerKillBroker(TestCluster& cluster, Dice& dice,
 
 }  // namespace
 
+const std::vector<Fault>& SharedFaults() {
+  static const auto* const shared = new std::vector<Fault>{
+      {"owner killed", KillOwner},
+      {"standby killed", KillStandby},
+      {"handed over", HandOver},
+      {"owner paused", PauseOwner},
+      {"owner cut off", CutOwnerOff},
+      {"owner cut off from nodes", CutOwnerFromNodes},
+      {"owner held from nodes", HoldOwnerFromNodes},
+      {"owner and standby killed", KillOwnerAndStandby},
+      {"nodes rolled", RollNodes},
+  };
+  return *shared;
+}
+
 const std::vector<Fault>& AllFaults() {
   static const auto* const all = new std::vector<Fault>{
       {"owner killed", KillOwner},
@@ -224,18 +249,17 @@ const std::vector<Fault>& AllFaults() {
       {"nodes rolled", RollNodes},
       {"brokers rolled", RollBrokers},
       {"all brokers killed", KillAllBrokers},
-      {"standby paused", PauseStandby},
-      {"standby cut off", CutStandbyOff},
   };
   return *all;
 }
 
-std::vector<Fault> FaultsNamed(const std::string& names) {
+std::vector<Fault> FaultsNamed(const std::string& names,
+                               const std::vector<Fault>& all) {
   std::vector<Fault> named;
   for (const std::string& name :
        std::vector<std::string>(absl::StrSplit(names, ','))) {
     const size_t before = named.size();
-    for (const Fault& fault : AllFaults()) {
+    for (const Fault& fault : all) {
       if (fault.name == name) named.push_back(fault);
     }
     if (named.size() == before) ADD_FAILURE() << "no fault is: " << name;

@@ -21,9 +21,13 @@ struct Fault {
 };
 
 const std::vector<Fault>& AllFaults();
+// Where nodes share the ownership, and have links to each other: the owner is the one
+// that has most slots.
+const std::vector<Fault>& SharedFaults();
 // Those of these names, divided by commas, in that order. Fails the test if there
 // is no such fault.
-std::vector<Fault> FaultsNamed(const std::string& names);
+std::vector<Fault> FaultsNamed(const std::string& names,
+                               const std::vector<Fault>& all = AllFaults());
 
 }  // namespace timecache::test
 

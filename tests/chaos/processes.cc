@@ -111,10 +111,11 @@ std::string Brokers::AddressesOf(const std::string& link) const {
 }
 
 Node::Node(const std::string& directory, const std::string& name,
-           const std::string& brokers, std::vector<std::string> arguments,
+           const std::string& brokers, int port, const std::string& advertise,
+           std::vector<std::string> arguments,
            std::map<std::string, std::string> environment)
     : name_(name),
-      address_(absl::StrCat("127.0.0.1:", FreePort())),
+      address_(absl::StrCat("127.0.0.1:", port)),
       log_(absl::StrCat(directory, "/", name, ".log")),
       arguments_([&] {
         std::vector<std::string> all = {
@@ -126,7 +127,7 @@ Node::Node(const std::string& directory, const std::string& name,
             "--listen",
             address_,
             "--advertise",
-            address_,
+            advertise,
             "--cluster",
             "test",
             "--node",
@@ -174,15 +175,22 @@ void Node::Resume() {
   paused_ = false;
 }
 
-bool Node::Serves() {
-  if (!runs()) return false;
+size_t Node::ServedSlots() {
+  if (!runs()) return 0;
   const auto cluster = probe_->GetCluster();
-  return cluster.ok() && cluster->owner == name_ &&
-         std::any_of(cluster->nodes.begin(), cluster->nodes.end(),
-                     [this](const ClusterNode& node) {
-                       return node.name == name_ &&
-                              node.role == NodeRole::kOwner;
-                     });
+  if (!cluster.ok()) return 0;
+  if (!cluster->slots.empty()) {
+    return static_cast<size_t>(std::count_if(
+        cluster->slots.begin(), cluster->slots.end(),
+        [this](const ClusterSlot& slot) { return slot.owner == name_; }));
+  }
+  const bool owns =
+      cluster->owner == name_ &&
+      std::any_of(cluster->nodes.begin(), cluster->nodes.end(),
+                  [this](const ClusterNode& node) {
+                    return node.name == name_ && node.role == NodeRole::kOwner;
+                  });
+  return owns ? 1 : 0;
 }
 
 }  // namespace timecache::test

@@ -48,9 +48,11 @@ class Brokers {
 // a file. Not thread-safe.
 class Node {
  public:
-  // `environment`: see ChildProcess.
+  // `port`: where it listens. `advertise`: how other nodes reach it. `environment`: see
+  // ChildProcess.
   Node(const std::string& directory, const std::string& name,
-       const std::string& brokers, std::vector<std::string> arguments,
+       const std::string& brokers, int port, const std::string& advertise,
+       std::vector<std::string> arguments,
        std::map<std::string, std::string> environment = {});
   ~Node() { Kill(); }
 
@@ -68,8 +70,8 @@ class Node {
   bool runs() const { return process_ != nullptr && !paused_; }
   // Whether it has ended by itself.
   bool has_ended() const { return process_ != nullptr && process_->HasEnded(); }
-  // Whether it answers calls of clients now.
-  bool Serves();
+  // As it says itself: how many slots it owns; where one node owns all, 1 or 0.
+  size_t ServedSlots();
   const std::string& log() const { return log_; }
 
  private:

@@ -17,7 +17,6 @@
 #include "gtest/gtest.h"
 #include "tests/chaos/test_cluster.h"
 #include "tests/support/engine/dice.h"
-#include "tests/support/process.h"
 #include "timecache/client.h"
 
 namespace timecache::test {
@@ -201,15 +200,6 @@ class ScaleTest : public ::testing::Test {
     for (std::thread& stop : stops) stop.join();
     AwaitCalls();
   }
-  void HandOverTo(size_t node) {
-    const std::string& name = cluster_.node(node).name();
-    EXPECT_TRUE(AwaitCluster([&] {
-      return RunToEnd({TIMECACHECTL, "--address", cluster_.addresses(),
-                       "cluster", "handover", "--to", name})
-                 .code == 0;
-    }));
-    AwaitCalls();
-  }
   void StopCallers() {
     for (const auto& caller : callers_) caller->Stop();
     for (const auto& caller : callers_) {
@@ -229,8 +219,8 @@ class ScaleTest : public ::testing::Test {
 TEST_F(ScaleTest, NodesComeAndGoUnderLoadAndNoCallerSeesIt) {
   AwaitCalls();
   for (size_t node = kLeastNodes; node < kMostNodes; ++node) Join(node);
-  // Pods are taken away together, and the owner is one of them.
-  HandOverTo(kMostNodes - 1);
+  // Pods are taken away together, with the slots that they own.
+  EXPECT_GT(cluster_.node(kMostNodes - 1).ServedSlots(), 0u);
   LeaveFrom(kLeastNodes);
   // A rolling update begins with the last one.
   for (size_t node = kLeastNodes; node-- > 0;) {

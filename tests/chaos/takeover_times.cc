@@ -4,6 +4,8 @@
 //   takeover_times [--gtest_filter=...]   TIMECACHED_ENTRIES (1,000,000)
 //                                         TIMECACHED_TAKEOVERS (10) of each kind
 //                                         TIMECACHED_CHAOS_ONLY (all four), a kind
+//                                         TIMECACHED_SHARED, if it is set: nodes share
+//                                         the ownership, and one slot has all entries
 
 #include <algorithm>
 #include <atomic>
@@ -48,6 +50,9 @@ std::string Load() {
 TestClusterOptions TwoNodes() {
   TestClusterOptions options;
   options.nodes = 2;
+  if (std::getenv("TIMECACHED_SHARED") != nullptr) {
+    options.config = "cluster: {forward_calls: true}\n";
+  }
   return options;
 }
 

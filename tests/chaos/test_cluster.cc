@@ -74,9 +74,15 @@ TestCluster::TestCluster(TestClusterOptions options)
   }
   if (allow_unsafe()) arguments.emplace_back("--cluster-allow-unsafe");
   for (size_t i = 0; i < names.size(); ++i) {
-    nodes_.push_back(std::make_unique<Node>(directory_, names[i],
-                                            brokers_->AddressesOf(names[i]),
-                                            arguments, ClockOf(i)));
+    const int port = FreePort();
+    std::string advertise = absl::StrCat("127.0.0.1:", port);
+    if (options_.link_nodes) {
+      brokers_->Do(absl::StrCat("link ", PeersOf(names[i]), " ", port));
+      advertise = brokers_->AddressesOf(PeersOf(names[i]));
+    }
+    nodes_.push_back(std::make_unique<Node>(
+        directory_, names[i], brokers_->AddressesOf(names[i]), port, advertise,
+        arguments, ClockOf(i)));
     if (options_.started < 0 || i < static_cast<size_t>(options_.started)) {
       nodes_.back()->Start();
     }
@@ -175,10 +181,15 @@ void TestCluster::Create(const std::string& name,
 }
 
 Node* TestCluster::Owner() {
+  Node* owner = nullptr;
+  size_t most = 0;
   for (const auto& node : nodes_) {
-    if (node->Serves()) return node.get();
+    if (const size_t slots = node->ServedSlots(); slots > most) {
+      owner = node.get();
+      most = slots;
+    }
   }
-  return nullptr;
+  return owner;
 }
 
 Node* TestCluster::AwaitOwner() {
@@ -216,6 +227,12 @@ bool TestCluster::IsWhole() const {
   for (const auto& node : cluster["nodes"]) {
     if (node.value("role", "") != "gone" && node.value("caught_up", false)) {
       caught_up.insert(node.value("name", ""));
+    }
+  }
+  for (const auto& slot : cluster["slots"]) {
+    if (slot["owner"].is_null() || !slot["moves_to"].is_null()) return false;
+    if (caught_up.size() > 1 && !slot.value("standby_ready", false)) {
+      return false;
     }
   }
   return std::all_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {

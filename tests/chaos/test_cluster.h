@@ -63,6 +63,8 @@ struct TestClusterOptions {
   bool allow_unsafe = false;
   // How far the clock of node i is from the brokers'; those after the last: not.
   std::vector<absl::Duration> clocks;
+  // Nodes reach each other by links that can be cut: see TestCluster::PeersOf.
+  bool link_nodes = false;
   // Of a node's configuration file: "cluster: {...}"; empty: it has none.
   std::string config;
   // Called once the topics are made, before a node starts, with how to reach the
@@ -97,6 +99,10 @@ class TestCluster {
   std::string BrokersAddresses() const;
 
   Brokers& brokers() { return *brokers_; }
+  // The name of the link by which others reach the node, for Brokers::Do.
+  static std::string PeersOf(const std::string& node) {
+    return node + ".peers";
+  }
   Node& node(size_t i) { return *nodes_[i]; }
   size_t size() const { return nodes_.size(); }
   // Of all, `first` first.
@@ -113,7 +119,8 @@ class TestCluster {
   // One that nobody else creates.
   void Create(const std::string& name, const NamespaceOptions& options) const;
 
-  // Null: none says now that it serves. On a busy machine one may be too slow to
+  // Where nodes share the ownership, the one that has most slots. Null: none says now
+  // that it serves. On a busy machine one may be too slow to
   // say so, or lose the ownership to another.
   Node* Owner();
   // The one that serves, or soon does. Null: the test has failed.

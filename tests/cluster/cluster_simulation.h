@@ -84,7 +84,7 @@ class ClusterSimulation {
   void SetWallSkew(int node, absl::Duration skew);
   void SetLag(int node, uint64_t messages);
   absl::Status Release(int node, const std::string& to, int slot = 0);
-  // See Membership::Yield.
+  // See ClusterMembership::Yield.
   void Yield(int node) { nodes_[node].logic->Yield(); }
   // Appends heartbeats of a node that is none, as if the last `time` had counted.
   void CountSilence(absl::Duration time);

@@ -36,7 +36,7 @@ class SlotNode {
     options.node = name;
     options.incarnation = 1;
     options.address = name + ":7600";
-    membership_ = std::make_unique<Membership>(
+    membership_ = std::make_unique<ClusterMembership>(
         options, Sharing::kSlots, kSlots, &log_, clock,
         [this](int slot, MemberRole role) {
           absl::MutexLock lock(&mu_);
@@ -46,7 +46,7 @@ class SlotNode {
     membership_->Start();
   }
 
-  Membership& membership() { return *membership_; }
+  ClusterMembership& membership() { return *membership_; }
   Member& At(int slot) { return *membership_->At(slot); }
   void Stop() { membership_.reset(); }
   std::vector<std::pair<int, MemberRole>> roles() const {
@@ -90,7 +90,7 @@ class SlotNode {
   mutable absl::Mutex mu_;
   std::vector<std::pair<int, MemberRole>> roles_ ABSL_GUARDED_BY(mu_);
   std::vector<bool> hosts_;
-  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<ClusterMembership> membership_;
 };
 
 class MembershipTest : public testing::Test {
@@ -201,8 +201,8 @@ TEST_F(MembershipTest, AClusterOfOneOwnerKnowsOfNoSlots) {
   MemberOptions options;
   options.node = "a";
   options.incarnation = 7;
-  Membership membership(options, Sharing::kOneOwner, 1, &log, &clock_, nullptr,
-                        nullptr);
+  ClusterMembership membership(options, Sharing::kOneOwner, 1, &log, &clock_,
+                               nullptr, nullptr);
   membership.At(0)->SetLag(0);
   membership.Start();
   ASSERT_TRUE(Await(

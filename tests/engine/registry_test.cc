@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/base/memory_budget.h"
-#include "server/engine/dead_letter_route.h"
+#include "server/engine/store/dead_letter_route.h"
 #include "tests/support/engine/map_harness.h"
 
 namespace timecache::server {

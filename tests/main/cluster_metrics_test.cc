@@ -40,8 +40,7 @@ ClusterTerm::Status StatusOfOwner() {
 }
 
 // By name, and the label role where there is one.
-std::map<std::string, double> ValuesOf(const ClusterTerm::Status& status) {
-  const ClusterMetrics metrics("eu", [&] { return status; });
+std::map<std::string, double> ValuesOf(const prometheus::Collectable& metrics) {
   std::map<std::string, double> values;
   for (const auto& family : metrics.Collect()) {
     const std::string prefix = "timecache_cluster_";
@@ -54,6 +53,10 @@ std::map<std::string, double> ValuesOf(const ClusterTerm::Status& status) {
     }
   }
   return values;
+}
+
+std::map<std::string, double> ValuesOf(const ClusterTerm::Status& status) {
+  return ValuesOf(ClusterMetrics("eu", [&] { return status; }));
 }
 
 TEST(ClusterMetricsTest, TheOwnerCountsThoseThatWouldTakeOver) {
@@ -91,6 +94,39 @@ TEST(ClusterMetricsTest, AStandbyHasALagAndNoLease) {
   EXPECT_EQ(values["lease_seconds"], 0);
   EXPECT_EQ(values["replay_lag_messages"], 7);
   EXPECT_EQ(values["replay_lag_seconds"], 1.5);
+}
+
+TEST(SharedClusterMetricsTest, SlotsAreCounted) {
+  SharedClusterStatus status;
+  status.membership.nodes = {NodeNamed("a", true, false),
+                             NodeNamed("b", true, false),
+                             NodeNamed("c", true, true)};
+  status.membership.since_heartbeat = absl::ZeroDuration();
+  SlotStatus mine;
+  mine.placement.owner = mine.placement.wanted_owner = "a";
+  mine.placement.is_mine = mine.placement.host = true;
+  mine.standbys = {NodeNamed("b", true, false)};
+  mine.lease_left = absl::Milliseconds(750);
+  SlotStatus moving = mine;
+  moving.placement.wanted_owner = "b";
+  moving.lease_left = absl::Milliseconds(500);
+  SlotStatus other;
+  other.placement.owner = other.placement.wanted_owner = "b";
+  other.placement.host = true;
+  other.standbys = {NodeNamed("a", false, false)};
+  const SlotStatus ownerless;
+  status.membership.slots = {mine, moving, other, ownerless};
+  const PeerCounts peers;
+  auto values = ValuesOf(SharedClusterMetrics(
+      "eu", [&] { return status; }, &peers));
+  EXPECT_EQ(values["owned_slots"], 2);
+  EXPECT_EQ(values["standby_slots"], 1);
+  EXPECT_EQ(values["ownerless_slots"], 1);
+  EXPECT_EQ(values["slots_without_standby"], 2);
+  EXPECT_EQ(values["moving_slots"], 1);
+  EXPECT_EQ(values["lease_seconds"], 0.5);
+  EXPECT_EQ(values["nodes"], 2);
+  EXPECT_EQ(values["forwarded_calls_total"], 0);
 }
 
 }  // namespace

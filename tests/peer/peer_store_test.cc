@@ -10,7 +10,6 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/edge/access_file.h"
-#include "server/peer/forwarding_store.h"
 #include "tests/integration/security/access_fixture.h"
 #include "tests/peer/peer_world.h"
 #include "tests/support/await.h"
@@ -342,76 +341,6 @@ TEST(PeerAccessTest, OnlyTheClustersPrincipalMayCall) {
   EXPECT_THAT(std::string(status_as("admin").message()),
               HasSubstr("cluster.peer_principal"));
   EXPECT_EQ(ReasonOf(status_as("")), Reason::kNotOwner);
-}
-
-// --- Whoever owns.
-
-TEST(ForwardingStoreTest, CallsGoToWhoeverOwns) {
-  server::ManualClock clock(kStartUs);
-  // 0: this node.
-  std::atomic<int> owner = 1;
-  PeerNode::Options options;
-  options.check_service = [&] {
-    return owner == 1 ? absl::OkStatus() : OwnedBy("");
-  };
-  PeerNode other(&clock, options);
-  PeerNode self(&clock);
-  server::PeerStores peers{{}};
-  server::ForwardingStore store(
-      &self.local(), &peers,
-      [&] { return owner == 0 ? absl::OkStatus() : OwnedBy(other.address()); },
-      self.address());
-  EXPECT_TRUE(Execute(&store, Operation::Put("k", "other")).status.ok());
-  EXPECT_EQ(Execute(&other.local(), Operation::Get("k")).entry.value, "other");
-  EXPECT_FALSE(Execute(&self.local(), Operation::Get("k")).found);
-  owner = 0;
-  EXPECT_FALSE(Execute(&store, Operation::Get("k")).found);
-  EXPECT_TRUE(Execute(&store, Operation::Put("k", "self")).status.ok());
-  owner = 1;
-  EXPECT_EQ(Execute(&store, Operation::Get("k")).entry.value, "other");
-}
-
-TEST(ForwardingStoreTest, ACallWaitsUntilTheNextOwnerIsKnown) {
-  server::ManualClock clock(kStartUs);
-  PeerNode other(&clock);
-  PeerNode self(&clock);
-  server::PeerStores peers{{}};
-  std::atomic<int> asked = 0;
-  server::ForwardingStore store(
-      &self.local(), &peers,
-      [&] {
-        return ++asked < 4
-                   ? server::ErrorWithReason(absl::StatusCode::kUnavailable,
-                                             Reason::kNotOwner, "none")
-                   : OwnedBy(other.address());
-      },
-      self.address());
-  EXPECT_TRUE(Execute(&store, Operation::Put("k", "v")).status.ok());
-  EXPECT_EQ(Execute(&other.local(), Operation::Get("k")).entry.value, "v");
-}
-
-TEST(ForwardingStoreTest, NodesThatTakeEachOtherForTheOwnerPassNoCallOn) {
-  server::ManualClock clock(kStartUs);
-  std::string first_address;
-  std::string second_address;
-  PeerNode::Options of_first;
-  of_first.check_service = [&] { return OwnedBy(second_address); };
-  PeerNode::Options of_second;
-  of_second.check_service = [&] { return OwnedBy(first_address); };
-  PeerNode first(&clock, of_first);
-  PeerNode second(&clock, of_second);
-  first_address = first.address();
-  second_address = second.address();
-  server::PeerStores peers{{}};
-  server::ForwardingStore store(&first.local(), &peers, of_first.check_service,
-                                first.address());
-  const absl::Status status = Execute(&store, Operation::Put("k", "v")).status;
-  EXPECT_EQ(status, OwnedBy(second_address));
-  // Each try one call, and none came back.
-  EXPECT_EQ(peers.counts().calls,
-            static_cast<uint64_t>(server::ForwardingStore::kMaxTries));
-  EXPECT_FALSE(Execute(&first.local(), Operation::Get("k")).found);
-  EXPECT_FALSE(Execute(&second.local(), Operation::Get("k")).found);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "server/edge/access_file.h"
 #include "server/edge/tls_listener.h"
 #include "server/main/peer_credentials.h"
-#include "server/peer/forwarding_store.h"
+#include "server/peer/slot_router.h"
 #include "tests/integration/security/access_fixture.h"
 #include "tests/peer/peer_world.h"
 #include "tests/support/await.h"
@@ -37,6 +37,30 @@ constexpr char kClient[] = "spiffe://shop/client";
 // The owner is at 127.0.0.1, with TLS and with access rules that know node, who may do
 // nothing, and client. Of another node there are the files and the configuration:
 // node.crt, node.key and roots.crt, which both nodes have in common.
+// One slot, which another node serves.
+class OwnedElsewhere final : public server::SlotMap {
+ public:
+  explicit OwnedElsewhere(std::string owner) : owner_(std::move(owner)) {}
+
+  size_t slots() const override { return 1; }
+  std::shared_ptr<server::Store> Local(size_t /*slot*/) const override {
+    return nullptr;
+  }
+  bool Serves(size_t /*slot*/, const server::Store& /*store*/) const override {
+    return false;
+  }
+  uint64_t WhenServedNoMore(size_t /*slot*/, const server::Store& /*store*/,
+                            std::function<void()> wake) override {
+    wake();
+    return 0;
+  }
+  void Forget(size_t /*slot*/, uint64_t /*number*/) override {}
+  std::string OwnerAddress(size_t /*slot*/) const override { return owner_; }
+
+ private:
+  const std::string owner_;
+};
+
 class PeerTlsTest : public ::testing::Test {
  protected:
   PeerTlsTest() {
@@ -184,14 +208,13 @@ TEST_F(PeerTlsTest, AClientOfAnotherNodeNeedsItsOwnPermissionAlone) {
   const auto near_listener = Listen("node");
   std::unique_ptr<PeerNode> near;
   PeerNode::Options options = options_;
-  options.check_service = [&] { return OwnedBy(owner_->address()); };
-  options.wrap_store = [&](server::Store* own) {
-    return std::make_unique<server::ForwardingStore>(
-        own, &peers, options.check_service, "127.0.0.1:1");
+  OwnedElsewhere slots(owner_->address());
+  options.wrap_store = [&](server::Store* /*own*/) {
+    return std::make_unique<server::SlotRouter>(
+        &slots, &peers, [](const server::Store::DeadLetterRight& /*right*/) {});
   };
   options.change = [&](server::ServerOptions* to) {
     to->credentials = {near_listener->credentials()};
-    to->cluster.check_forwarding = [] { return absl::OkStatus(); };
   };
   near = std::make_unique<PeerNode>(&clock_, options);
   const auto put_as = [&](const std::string& san) {

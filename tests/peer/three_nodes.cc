@@ -15,19 +15,23 @@ constexpr char kAnyPort[] = "127.0.0.1:0";
 
 }  // namespace
 
-ThreeNodes::Maps::Maps(const config::v1::ServerConfig& config,
+ThreeNodes::Maps::Maps(std::shared_ptr<server::ServerAccount> account,
                        server::ManualClock* clock, server::Reaper* reaper)
-    : registry(clock, reaper, server::ToRegistryLimits(config.limits())),
-      store(&registry, clock, server::LocalStore::Names::kAddresses) {}
+    : registry(clock, reaper, std::move(account)),
+      store(&registry, clock, server::LocalStore::Names::kAddresses) {
+  registry.LeaveRoutesToCaller();
+}
 
 ThreeNodes::ThreeNodes(const config::v1::ServerConfig& config)
     : config_(config),
       call_log_(server::SlowCallUs(config), &clock_),
       reaper_(&clock_),
+      account_(std::make_shared<server::ServerAccount>(
+          server::ToRegistryLimits(config.limits()))),
       maps_([&] {
         std::array<std::unique_ptr<Maps>, kSlots> all;
         for (auto& maps : all) {
-          maps = std::make_unique<Maps>(config, &clock_, &reaper_);
+          maps = std::make_unique<Maps>(account_, &clock_, &reaper_);
         }
         return all;
       }()),
@@ -51,6 +55,10 @@ absl::Status ThreeNodes::Start() {
     absl::Status status =
         StartNode(node, node == 0 ? config_.listeners(0).address() : kAnyPort);
     if (!status.ok()) return status;
+  }
+  // No time passes any more when the nodes end, so no event is given up then.
+  for (size_t slot = 0; slot < kSlots; ++slot) {
+    registry(slot).SetDeadLetterStore(store(slot % kNodes));
   }
   return CreateConfigured();
 }

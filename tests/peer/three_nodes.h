@@ -16,6 +16,7 @@
 #include "server/engine/local_store.h"
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
+#include "server/engine/server_account.h"
 #include "server/ops/call_log.h"
 #include "server/peer/peer_stores.h"
 #include "server/peer/slot_stores.h"
@@ -61,8 +62,8 @@ class ThreeNodes {
 
  private:
   struct Maps {
-    Maps(const config::v1::ServerConfig& config, server::ManualClock* clock,
-         server::Reaper* reaper);
+    Maps(std::shared_ptr<server::ServerAccount> account,
+         server::ManualClock* clock, server::Reaper* reaper);
     server::Registry registry;
     server::LocalStore store;
   };
@@ -80,6 +81,8 @@ class ThreeNodes {
   server::ManualClock clock_;
   server::CallLog call_log_;
   server::Reaper reaper_;
+  // As if all were one server.
+  const std::shared_ptr<server::ServerAccount> account_;
   const std::array<std::unique_ptr<Maps>, kSlots> maps_;
   TestSlots slots_;
   std::array<Node, kNodes> nodes_;

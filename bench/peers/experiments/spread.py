@@ -1,12 +1,14 @@
 """What it costs to spread a namespace, and to call a node that does not own it.
 
-One server beside itself: a namespace of one partition and one of sixteen. And a cluster of
-two nodes, each called in turn: the owner, and the other one, which forwards. The namespaces
-are MEMORY, so that nothing but these is measured; brokers keep the cluster's membership
-alone. All run for the whole time, on the same cores.
+One server beside itself: a namespace of one partition and one of sixteen. A cluster of two
+nodes and one slot, each called in turn: the owner, and the other one, which forwards. And a
+cluster of three nodes that share sixteen slots, beside one server. The namespaces are MEMORY,
+so that nothing but these is measured; brokers keep the cluster's membership alone. All run
+for the whole time, on the same cores.
 """
 
 import contextlib
+import re
 
 from .. import clusters, figures, loads, servers
 from . import Outcome
@@ -24,6 +26,11 @@ DIRECT = "the owner"
 FORWARDED = "the other node"
 # Of the direct one's CPU, both nodes together.
 FORWARDED_BATCH_CPU = 1.6
+NODES = 3
+ALONE = "one server, 16 partitions"
+ANY = "any of three nodes"
+SENT = 'timecache_cluster_peer_messages_sent_total{cluster="bench"}'
+RECEIVED = 'timecache_cluster_peer_messages_received_total{cluster="bench"}'
 
 
 def _seconds(bench):
@@ -31,8 +38,8 @@ def _seconds(bench):
 
 
 def estimate_seconds(bench):
-    turns = 2 * len(DEPTHS) * 2
-    return 40 + bench.repeats * 2 * turns * (_seconds(bench) + 1)
+    turns = 3 * len(DEPTHS) * 2
+    return 80 + bench.repeats * 2 * turns * (_seconds(bench) + 1)
 
 
 class _Called:
@@ -46,6 +53,22 @@ class _Called:
 
     def cpu_seconds(self):
         return sum(node.cpu_seconds() for node in self._nodes)
+
+    def messages(self):
+        return sum(node.metric(re.escape(name)) for node in self._nodes
+                   for name in (SENT, RECEIVED))
+
+
+def _messages(bench, rows, target):
+    """Between the nodes, for an operation."""
+    for depth in DEPTHS:
+        load = loads.Load(put_percent=100, keys=KEYS, depth=depth, connections=CALLERS,
+                          seconds=_seconds(bench))
+        before = target.messages()
+        run = loads.drive(bench, target, load)
+        rows.append(figures.alone(
+            f"{ANY}: put x {depth}, messages between nodes", "for an operation",
+            [(target.messages() - before) / run["operations"]]))
 
 
 def _turns(bench, rows, data, targets, goals):
@@ -78,12 +101,13 @@ def run(bench):
             loads.fill(bench, each, KEYS)
         _turns(bench, rows, data, targets, {})
     with contextlib.ExitStack() as stack:
-        brokers = stack.enter_context(clusters.Brokers(bench))
+        # One slot: what a call costs that is forwarded, and one that is not.
+        brokers = stack.enter_context(clusters.Brokers(bench, partitions=1))
         owner, other = (stack.enter_context(
             clusters.Node(bench, brokers, name, LEASE, forwards=True))
             for name in ("node-1", "node-2"))
         owner.await_ready()
-        owner.await_standby()
+        other.await_ready()
         nodes = (owner, other)
         named = owner.create("memory", "memory")
         targets = {DIRECT: _Called(named, nodes),
@@ -91,6 +115,21 @@ def run(bench):
         loads.fill(bench, targets[DIRECT], KEYS)
         _turns(bench, rows, data, targets,
                {DEPTHS[0]: figures.at_most(FORWARDED_BATCH_CPU)})
+    with contextlib.ExitStack() as stack:
+        alone = stack.enter_context(servers.Timecached(bench))
+        brokers = stack.enter_context(clusters.Brokers(bench))
+        nodes = [stack.enter_context(
+            clusters.Node(bench, brokers, f"node-{i}", LEASE, forwards=True))
+            for i in range(NODES)]
+        for node in nodes:
+            node.await_ready()
+        named = nodes[0].create("spread", "memory", "--partitions", PARTITIONS)
+        targets = {ALONE: alone.create("spread", "memory", "--partitions", PARTITIONS),
+                   ANY: _Called(named, nodes)}
+        for each in targets.values():
+            loads.fill(bench, each, KEYS)
+        _turns(bench, rows, data, targets, {})
+        _messages(bench, rows, targets[ANY])
     return Outcome(rows, data)
 
 

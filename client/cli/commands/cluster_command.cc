@@ -22,16 +22,28 @@ constexpr absl::Duration kOwnerLookInterval = absl::Milliseconds(20);
 
 int RunClusterStatus(const Context& context) {
   const ClusterInfo cluster = context.MakeClient().GetCluster().value();
+  const bool owned =
+      cluster.slots.empty()
+          ? !cluster.owner.empty()
+          : absl::c_all_of(cluster.slots, [](const ClusterSlot& slot) {
+              return !slot.owner.empty();
+            });
   return Print(context, ClusterJson(cluster),
                ClusterText(context.address, cluster),
-               cluster.owner.empty() ? kExitNotFound : kExitDone);
+               owned ? kExitDone : kExitNotFound);
 }
 
 struct HandoverArguments {
   std::string to;
 };
 
+// Of slots, whichever node serves them now.
 bool IsServing(const ClusterInfo& cluster, const std::string& node) {
+  if (!cluster.slots.empty()) {
+    return absl::c_all_of(cluster.slots, [](const ClusterSlot& slot) {
+      return !slot.owner.empty();
+    });
+  }
   return cluster.owner == node &&
          absl::c_any_of(cluster.nodes, [&node](const ClusterNode& found) {
            return found.name == node && found.role == NodeRole::kOwner;
@@ -53,7 +65,9 @@ bool AwaitOwner(const Client& client, const std::string& node,
 
 int RunHandover(const Context& context, const HandoverArguments& arguments) {
   const Client client = context.MakeClient();
-  const std::string from = client.GetCluster().value().owner;
+  const ClusterInfo before = client.GetCluster().value();
+  // With slots: those of the node that was asked.
+  const std::string from = before.slots.empty() ? before.owner : before.node;
   const absl::Time start = absl::Now();
   const std::string to = client.HandOver(arguments.to).value();
   const bool serves = AwaitOwner(client, to, context.timeout);
@@ -86,7 +100,8 @@ void AddClusterCommands(CLI::App& app, Context& context) {
   status->footer(
       R"(As the node at --address sees it; any node answers. HEARTBEAT: the time since
 the node's last one; LAG: messages of the journal that it had not replayed
-then. Exits with 0 if a node owns, else with 1.
+then. Where nodes share the ownership, OWNS and STANDS BY count slots. Exits with 0 if a
+node owns, or each slot has an owner, else with 1.
 
 Examples:
   timecachectl cluster status
@@ -104,6 +119,9 @@ Examples:
       R"(Calls at the time fail with NOT_OWNER, and clients go to the next owner. If no
 standby has caught up nothing changes. Waits for --timeout at most; exits with
 1 if the next owner does not serve by then.
+
+Where nodes share the ownership, each slot of the node at --address goes to its
+standby; with --to all go to that node, which must have replayed each.
 
 Examples:
   timecachectl cluster handover

@@ -66,16 +66,52 @@ std::string LagText(const ClusterNode& node) {
   return text;
 }
 
-NodeRow RowOf(const ClusterNode& node) {
-  return {node.name,
-          RoleName(node.role),
-          node.address,
-          node.version,
-          MillisText(node.since_heartbeat),
-          LagText(node)};
+std::string SlotsText(const std::vector<ClusterSlot>& slots) {
+  const auto count = [&slots](auto matches) {
+    return std::count_if(slots.begin(), slots.end(), matches);
+  };
+  const auto owned =
+      count([](const ClusterSlot& slot) { return !slot.owner.empty(); });
+  const auto safe = count([](const ClusterSlot& slot) {
+    return !slot.standby.empty() && slot.standby_ready;
+  });
+  const auto moving =
+      count([](const ClusterSlot& slot) { return !slot.moves_to.empty(); });
+  return absl::StrCat(owned, " of ", slots.size(), " slots have an owner, ",
+                      safe, " a standby that has caught up, ", moving,
+                      " are about to move");
+}
+
+// How many slots the node owns, and stands by for; empty where one node owns all.
+NodeRow SlotCells(const ClusterNode& node,
+                  const std::vector<ClusterSlot>& slots) {
+  if (slots.empty()) return {};
+  const auto count = [&](std::string ClusterSlot::*whose) {
+    return absl::StrCat(std::count_if(
+        slots.begin(), slots.end(),
+        [&](const ClusterSlot& slot) { return slot.*whose == node.name; }));
+  };
+  return {count(&ClusterSlot::owner), count(&ClusterSlot::standby)};
+}
+
+std::vector<NodeRow> TableOf(const ClusterInfo& cluster) {
+  NodeRow head = {"NODE", "ROLE", "ADDRESS", "VERSION", "HEARTBEAT"};
+  if (!cluster.slots.empty()) head.insert(head.end(), {"OWNS", "STANDS BY"});
+  head.push_back("LAG");
+  std::vector<NodeRow> table = {head};
+  for (const ClusterNode& node : cluster.nodes) {
+    NodeRow row = {node.name, RoleName(node.role), node.address, node.version,
+                   MillisText(node.since_heartbeat)};
+    const NodeRow slots = SlotCells(node, cluster.slots);
+    row.insert(row.end(), slots.begin(), slots.end());
+    row.push_back(LagText(node));
+    table.push_back(std::move(row));
+  }
+  return table;
 }
 
 std::string OwnerText(const ClusterInfo& cluster) {
+  if (!cluster.slots.empty()) return SlotsText(cluster.slots);
   if (cluster.owner.empty()) return "no node owns";
   std::string text =
       absl::StrCat(cluster.owner, " owns, claim ", cluster.claim);
@@ -106,16 +142,20 @@ std::string ClusterText(const std::string& address,
   if (!cluster.waits_for.empty()) {
     lines.push_back(absl::StrCat("it waits for: ", cluster.waits_for));
   }
-  lines.push_back(
-      absl::StrCat("next owner: ", cluster.successor.empty()
-                                       ? "none, no standby has caught up"
-                                       : cluster.successor));
+  if (cluster.slots.empty()) {
+    lines.push_back(
+        absl::StrCat("next owner: ", cluster.successor.empty()
+                                         ? "none, no standby has caught up"
+                                         : cluster.successor));
+  }
   lines.push_back(
       absl::StrCat("brokers: ", absl::StrJoin(cluster.brokers, ", ")));
-  std::vector<NodeRow> table = {
-      {"NODE", "ROLE", "ADDRESS", "VERSION", "HEARTBEAT", "LAG"}};
-  for (const ClusterNode& node : cluster.nodes) table.push_back(RowOf(node));
-  lines.push_back(NodeTable(table));
+  lines.push_back(NodeTable(TableOf(cluster)));
+  for (size_t i = 0; i < cluster.slots.size(); ++i) {
+    if (cluster.slots[i].owner.empty()) {
+      lines.push_back(absl::StrCat("slot ", i, " has no owner"));
+    }
+  }
   for (const TopicSetting& wrong : cluster.wrong_settings) {
     lines.push_back(absl::StrCat("wrong: ", wrong.topic, ": ", wrong.setting,
                                  " is ", wrong.value, ", must be ",
@@ -150,6 +190,13 @@ Json ClusterJson(const ClusterInfo& cluster) {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? Json() : Json(text);
   };
+  Json slots = Json::array();
+  for (const ClusterSlot& slot : cluster.slots) {
+    slots.push_back({{"owner", text_or_null(slot.owner)},
+                     {"standby", text_or_null(slot.standby)},
+                     {"standby_ready", slot.standby_ready},
+                     {"moves_to", text_or_null(slot.moves_to)}});
+  }
   return {
       {"name", cluster.name},
       {"node", cluster.node},
@@ -165,6 +212,7 @@ Json ClusterJson(const ClusterInfo& cluster) {
       {"waits_for", text_or_null(cluster.waits_for)},
       {"brokers", cluster.brokers},
       {"nodes", std::move(nodes)},
+      {"slots", std::move(slots)},
       {"wrong_settings", std::move(wrong)},
   };
 }

@@ -344,6 +344,17 @@ export interface ClusterNode {
   caughtUp: boolean;
 }
 
+/** A partition of the journal with the namespaces in it, where each has an owner of its own. */
+export interface ClusterSlot {
+  /** The name of the node; empty: none owns it. */
+  owner: string;
+  /** The one that takes over if the owner is gone; empty: none. */
+  standby: string;
+  standbyReady: boolean;
+  /** Empty: it stays. */
+  movesTo: string;
+}
+
 /** A setting of a topic that can lose acknowledged writes, or stop the cluster. */
 export interface TopicSetting {
   topic: string;
@@ -361,7 +372,7 @@ export interface ClusterInfo {
   node: string;
   /** By name. */
   nodes: ClusterNode[];
-  /** The name of the node that owns; empty: none does. */
+  /** The name of the node that owns; empty: none does, or each slot has its own. */
   owner: string;
   /** The identity of its takeover. */
   claim: number;
@@ -378,6 +389,8 @@ export interface ClusterInfo {
   wrongSettings: TopicSetting[];
   /** What keeps the node that answered from taking over; empty: nothing. */
   waitsFor: string;
+  /** By number, where nodes share the ownership; else empty. */
+  slots: ClusterSlot[];
 }
 
 export function toNamespaceOptions(options: NamespaceOptions): NamespaceOptionsMessage {
@@ -777,6 +790,7 @@ export function fromCluster(cluster: GetClusterResponse): ClusterInfo {
       ...{ topic, setting, value, wanted },
     })),
     waitsFor: cluster.waitsFor,
+    slots: cluster.slots.map(({ owner, standby, standbyReady, movesTo }) => ({ owner, standby, standbyReady, movesTo })),
   };
 }
 

@@ -8,6 +8,7 @@ export type {
   CallerInfo,
   ClusterInfo,
   ClusterNode,
+  ClusterSlot,
   ConnectionInfo,
   DeathBar,
   DeathsAhead,

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/engine/dead_letter_route.h"
+#include "server/engine/store/dead_letter_route.h"
 
 namespace timecache::server {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/engine/store/key_hash.h"
 #include "server/engine/shard/record.h"
+#include "server/engine/store/key_hash.h"
 
 namespace timecache::server {
 

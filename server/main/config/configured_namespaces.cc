@@ -16,9 +16,9 @@
 #include "server/api/proto_namespace.h"
 #include "server/api/proto_to_text.h"
 #include "server/base/error.h"
-#include "server/engine/dead_letter_route.h"
 #include "server/engine/partitioned_maps.h"
 #include "server/engine/parts/dead_letter_walk.h"
+#include "server/engine/store/dead_letter_route.h"
 #include "server/ops/log.h"
 
 namespace timecache::server {
@@ -101,10 +101,10 @@ absl::Status Check(const config::v1::ServerConfig& config,
   return status.ok() ? CheckRoute(from, *options, all) : status;
 }
 
-using Change = std::function<absl::Status(NamespaceOptions*)>;
+using ChangeOfOptions = std::function<absl::Status(NamespaceOptions*)>;
 
 // Of the namespace's maps those that are here.
-absl::Status UpdateOwn(const std::string& name, const Change& change,
+absl::Status UpdateOwn(const std::string& name, const ChangeOfOptions& change,
                        Registry* registry, const OwnMaps& own) {
   if (own.all()) return UpdatePartitions(name, change, registry);
   absl::Status first;

@@ -19,9 +19,6 @@ struct ClusterSource {
   // owner_address if a node owns. Called for each call and each message of a
   // stream: to cost as little as reading a clock.
   std::function<absl::Status()> check_service = nullptr;
-  // The same of calls about namespaces, of a node whose store has the owner answer
-  // them: OK but at the end of its term. Null: it does not.
-  std::function<absl::Status()> check_forwarding = nullptr;
   // Fills an empty response.
   std::function<void(v1::GetClusterResponse* cluster)> describe = nullptr;
   // Calls `done` with the successor's name once the release is in the log, or

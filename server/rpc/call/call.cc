@@ -111,7 +111,7 @@ Call::Call(const CallGate& gate, const Method& method,
   if (!gate_.checks_service() || IsServedByAllNodes(method_)) return;
   // Last, as only known callers learn who owns.
   if (!admission_.ok()) return;
-  admission_ = gate_.CheckService(method_);
+  admission_ = gate_.CheckService();
   if (!admission_.ok()) refused_ = Refused::kNotOwner;
 }
 
@@ -149,8 +149,8 @@ Call::Refused Call::WhyRefused(const CallGate& gate, const Method& method,
   }
   // A node of a cluster that has ended its service refuses calls as before: its
   // clients repeat them at the owner.
-  const bool drains = gate.closed() && (IsServedByAllNodes(method) ||
-                                        gate.CheckService(method).ok());
+  const bool drains =
+      gate.closed() && (IsServedByAllNodes(method) || gate.CheckService().ok());
   return drains ? Refused::kDraining : Refused::kNot;
 }
 

@@ -111,7 +111,7 @@ class Call final : public CallDetails {
   bool cancelled() const { return context_->IsCancelled(); }
 
   // For streams. As CallGate's: whether the node still serves.
-  absl::Status CheckService() const { return gate_.CheckService(method_); }
+  absl::Status CheckService() const { return gate_.CheckService(); }
   // Whether the rules have changed since the caller was looked up.
   bool stale() const {
     return gate_.access() != nullptr &&

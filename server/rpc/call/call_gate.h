@@ -28,18 +28,14 @@ class CallGate {
   // responses are not counted; otherwise the services' unary calls are
   // CountedCalls. `service`, of a node of a cluster: an error while it does not
   // serve, called for each call and each message of a stream; empty: it serves.
-  // `forwarding`: the same of calls that such a node has the owner answer; empty:
-  // there are none.
   CallGate(const Access* access, std::vector<CallObserver*> observers,
            PeerGuard* guard = nullptr, ResponseLedger* responses = nullptr,
-           std::function<absl::Status()> service = nullptr,
-           std::function<absl::Status()> forwarding = nullptr)
+           std::function<absl::Status()> service = nullptr)
       : access_(access),
         observers_(std::move(observers)),
         guard_(guard),
         responses_(responses),
-        service_(std::move(service)),
-        forwarding_(std::move(forwarding)) {}
+        service_(std::move(service)) {}
 
   const Access* access() const { return access_; }
   const std::vector<CallObserver*>& observers() const { return observers_; }
@@ -57,10 +53,6 @@ class CallGate {
   absl::Status CheckService() const {
     return service_ ? service_() : absl::OkStatus();
   }
-  // The same for calls of a method.
-  absl::Status CheckService(const Method& method) const {
-    return forwarding_ && IsForwarded(method) ? forwarding_() : CheckService();
-  }
 
   // Refuses calls from now on: UNAVAILABLE (DRAINING), or of a node of a cluster
   // that does not serve as CheckService.
@@ -68,19 +60,11 @@ class CallGate {
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
  private:
-  // Those about namespaces, which a Store answers.
-  static bool IsForwarded(const Method& method) {
-    return method.service == methods::kData ||
-           method.service == methods::kNames ||
-           method.service == methods::kGroups;
-  }
-
   const Access* const access_;
   const std::vector<CallObserver*> observers_;
   PeerGuard* const guard_;
   ResponseLedger* const responses_;
   const std::function<absl::Status()> service_;
-  const std::function<absl::Status()> forwarding_;
   std::atomic<bool> closed_{false};
 };
 

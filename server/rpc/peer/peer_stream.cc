@@ -62,6 +62,7 @@ void PeerStream::OnReadDone(bool ok) {
   }
   if (ok && status.ok()) {
     call_.CountReceived();
+    NoteDelay(request.sent_us());
     for (peer::v1::Frame& frame : *request.mutable_frames()) {
       const FrameJoiner::Joined joined = joiner_.Join(&frame);
       if (joined == FrameJoiner::Joined::kWhole) Receive(&frame);
@@ -85,6 +86,22 @@ void PeerStream::OnReadDone(bool ok) {
                  : absl::CancelledError("the other node is gone"));
   }
   Pump();
+}
+
+void PeerStream::NoteDelay(int64_t sent_us) {
+  const int64_t delay_us =
+      absl::ToInt64Microseconds(absl::FromChrono(
+          std::chrono::steady_clock::now().time_since_epoch())) -
+      sent_us;
+  least_delay_us_ = std::min(least_delay_us_, delay_us);
+  late_ = delay_us - least_delay_us_ > kMaxPeerDelayUs;
+}
+
+absl::Status PeerStream::CheckService() const {
+  if (!late_) return gate_.CheckService();
+  return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kNotOwner,
+                         "the call was on its way between two nodes for too "
+                         "long: it was not made");
 }
 
 void PeerStream::Receive(peer::v1::Frame* frame) {

@@ -63,8 +63,9 @@ class PeerStream final
                            const Parts* parts);
 
   const Parts& parts() const { return parts_; }
-  // UNAVAILABLE (NOT_OWNER) while another node owns.
-  absl::Status CheckService() const { return gate_.CheckService(); }
+  // Of a call that is being read: UNAVAILABLE (NOT_OWNER) while this node serves none,
+  // or for one that was on its way too long.
+  absl::Status CheckService() const;
 
   // From calls and readers; nothing once it ends.
   void Send(PeerFrame frame) ABSL_LOCKS_EXCLUDED(mu_);
@@ -87,6 +88,7 @@ class PeerStream final
   absl::Status Authorize();
   void LeaveOnceOld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AskToLeave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteDelay(int64_t sent_us);
   void Receive(peer::v1::Frame* frame) ABSL_LOCKS_EXCLUDED(mu_);
   void ToReader(const peer::v1::Frame& frame) ABSL_LOCKS_EXCLUDED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -98,6 +100,11 @@ class PeerStream final
   // Of the read that is under way, and the handling of what it read.
   grpc::ByteBuffer request_;
   FrameJoiner joiner_;
+  // By how much this node's clock was ahead of the other one's when the fastest message
+  // came, at most.
+  int64_t least_delay_us_ = INT64_MAX;
+  // The message that was read last was held up.
+  bool late_ = false;
 
   FrameQueue queue_ ABSL_GUARDED_BY(mu_);
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);

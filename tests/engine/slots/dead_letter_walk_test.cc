@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
-#include "server/engine/dead_letter_route.h"
+#include "server/engine/store/dead_letter_route.h"
 #include "tests/support/engine/map_harness.h"
 #include "tests/support/engine/slots_store.h"
 

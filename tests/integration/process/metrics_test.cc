@@ -46,14 +46,20 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Those of a node of a cluster, which takes brokers to run.
+// Those of nodes of clusters, which take brokers to run.
 Scrape ClusterScrape() {
   const server::PeerCounts peers;
-  const server::ClusterMetrics source(
-      "eu", [] { return server::ClusterTerm::Status(); }, &peers);
-  server::Metrics metrics;
-  metrics.Add(&source);
-  return ParseScrape(metrics.Text());
+  const server::ClusterMetrics owner(
+      "eu", [] { return server::ClusterTerm::Status(); });
+  const server::SharedClusterMetrics shared(
+      "eu", [] { return server::SharedClusterStatus(); }, &peers);
+  server::Metrics of_owner;
+  of_owner.Add(&owner);
+  server::Metrics of_shared;
+  of_shared.Add(&shared);
+  Scrape all = ParseScrape(of_owner.Text());
+  all.families.merge(ParseScrape(of_shared.Text()).families);
+  return all;
 }
 
 // A server with all that there are metrics of, but a cluster: TLS on its second listener, a

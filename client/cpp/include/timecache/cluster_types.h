@@ -35,6 +35,14 @@ struct ClusterNode {
   std::optional<absl::Duration> lag_age = {};
 };
 
+// A partition of the journal with the maps in it, where each has an owner of its own.
+struct ClusterSlot {
+  std::string owner = {};    // Empty: none.
+  std::string standby = {};  // Takes over if the owner is gone; empty: none.
+  bool standby_ready = false;
+  std::string moves_to = {};  // Empty: it stays.
+};
+
 // A topic's setting that can lose acknowledged writes, or stop the cluster.
 struct TopicSetting {
   std::string topic = {};
@@ -47,8 +55,8 @@ struct ClusterInfo {
   std::string name = {};
   std::string node = {};                // The one that answered.
   std::vector<ClusterNode> nodes = {};  // By name.
-  std::string owner = {};               // Empty: no node owns.
-  uint64_t claim = 0;                   // The identity of its takeover.
+  std::string owner = {};  // Empty: no node owns, or each slot has its own.
+  uint64_t claim = 0;      // The identity of its takeover.
   std::optional<absl::Time> owner_since = {};
   // Of the node that answered, if it owns; negative: it has ended.
   std::optional<absl::Duration> lease_left = {};
@@ -60,6 +68,8 @@ struct ClusterInfo {
   std::vector<TopicSetting> wrong_settings = {};
   // What keeps the node that answered from taking over; empty: nothing.
   std::string waits_for = {};
+  // By number, where nodes share the ownership; else empty.
+  std::vector<ClusterSlot> slots = {};
 };
 
 }  // namespace timecache

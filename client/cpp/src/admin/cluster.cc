@@ -45,6 +45,12 @@ ClusterInfo InfoOf(v1::GetClusterResponse&& from) {
                                  .value = setting.value(),
                                  .wanted = setting.wanted()});
   }
+  for (const v1::ClusterSlot& slot : from.slots()) {
+    to.slots.push_back({.owner = slot.owner(),
+                        .standby = slot.standby(),
+                        .standby_ready = slot.standby_ready(),
+                        .moves_to = slot.moves_to()});
+  }
   return to;
 }
 

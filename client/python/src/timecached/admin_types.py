@@ -567,6 +567,19 @@ class ClusterNode:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ClusterSlot:
+    """A partition of the journal with the namespaces in it, which has an owner of its own."""
+
+    owner: str
+    """The name of the node; empty: none owns it."""
+    standby: str
+    """The one that takes over if the owner is gone; empty: none."""
+    standby_ready: bool
+    moves_to: str
+    """Empty: it stays."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class TopicSetting:
     """A setting of a topic that can lose acknowledged writes, or stop the cluster."""
 
@@ -588,7 +601,7 @@ class ClusterInfo:
     nodes: tuple[ClusterNode, ...]
     """By name."""
     owner: str
-    """The name of the node that owns; empty: none does."""
+    """The name of the node that owns; empty: none does, or each slot has its own."""
     claim: int
     """The identity of its takeover."""
     owner_since: datetime | None
@@ -603,6 +616,8 @@ class ClusterInfo:
     wrong_settings: tuple[TopicSetting, ...]
     waits_for: str
     """What keeps the node that answered from taking over; empty: nothing."""
+    slots: tuple[ClusterSlot, ...]
+    """By number, where nodes share the ownership; else empty."""
 
 
 # --- from and to the protos; for the client itself ---

@@ -93,9 +93,20 @@ function drawJournal(node, { server, history }) {
 
 const ROLES = { OWNER: 'ok', STANDBY: '', TAKING_OVER: 'warn', GONE: 'bad' };
 
+// Who owns, and whether all is owned.
+function ownership(cluster) {
+  const slots = cluster.slots ?? [];
+  if (slots.length > 0) {
+    const owned = slots.filter((slot) => slot.owner).length;
+    return [`${owned} of ${plural(slots.length, 'slot')} have an owner`, owned === slots.length];
+  }
+  return cluster.owner
+    ? [`${cluster.owner} owns since ${duration((Date.now() - time(cluster.ownerSince)) / 1000)}`, true]
+    : ['no node owns', false];
+}
+
 function drawCluster(node, cluster) {
-  const owner = cluster.owner
-    ? `${cluster.owner} owns since ${duration((Date.now() - time(cluster.ownerSince)) / 1000)}` : 'no node owns';
+  const [owner, isOwned] = ownership(cluster);
   const rows = (cluster.nodes ?? []).map((each) => {
     const role = enumText(each.role, 'NODE_ROLE');
     const lag = num(each.lagMessages);
@@ -106,7 +117,7 @@ function drawCluster(node, cluster) {
       each.caughtUp ? 'yes' : 'no', `${duration(seconds(each.sinceHeartbeat))} ago`, each.version];
   });
   replace(node, h('div', { class: 'card-head' }, h('h2', null, `Cluster ${cluster.name}`),
-    h('span', { class: ['badge', cluster.owner ? 'ok' : 'bad'] }, owner)),
+    h('span', { class: ['badge', isOwned ? 'ok' : 'bad'] }, owner)),
   table('Nodes', ['Node', 'Address', 'Role', 'Lag', 'May take over', 'Heartbeat', 'Version']
     .map((label) => ({ label, class: label === 'Address' ? '' : 'nowrap' })), rows),
   (cluster.wrongSettings ?? []).map((each) => h('p', { class: 'error' },

@@ -149,7 +149,8 @@ type Entry struct {
 	// live does not change it. Unique in the namespace; grows with every change of a
 	// key, also when the namespace is deleted and created again, and across restarts as
 	// long as the server applies no more than 8 million changes a second on average,
-	// all namespaces together, and its clock is not set back. Never 0. Below 2^53 until
+	// all namespaces together, and its clock is not set back. Where the nodes of a cluster
+	// share the ownership, unique together with the key only. Never 0. Below 2^53 until
 	// 2054.
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// When the time to live last began: the last put or touch. Resolution 1 us.

@@ -319,11 +319,13 @@ type ClusterNode struct {
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	// "0.1.0".
 	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
-	// As this node sees it.
+	// As this node sees it. Where nodes share the ownership, OWNER: it owns a slot; no
+	// node is TAKING_OVER.
 	Role NodeRole `protobuf:"varint,4,opt,name=role,proto3,enum=timecache.v1.NodeRole" json:"role,omitempty"`
 	// Since its last heartbeat.
 	SinceHeartbeat *durationpb.Duration `protobuf:"bytes,5,opt,name=since_heartbeat,json=sinceHeartbeat,proto3" json:"since_heartbeat,omitempty"`
-	// Messages of the journal's topic that it had not replayed then.
+	// Messages of the journal's topic that it had not replayed then; where nodes share
+	// the ownership, those of the slot that has most.
 	LagMessages uint64 `protobuf:"varint,6,opt,name=lag_messages,json=lagMessages,proto3" json:"lag_messages,omitempty"`
 	// Whether it has replayed the journal, so that it may take over; true of the owner.
 	CaughtUp bool `protobuf:"varint,7,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
@@ -420,6 +422,80 @@ func (x *ClusterNode) GetLagAge() *durationpb.Duration {
 	return nil
 }
 
+// A slot: a partition of the journal with the maps in it, where each has an owner of its
+// own (cluster.forward_calls).
+type ClusterSlot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the node that owns it; empty: none does.
+	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The name of a node that replays it, first one that has caught up; empty: none does.
+	Standby string `protobuf:"bytes,2,opt,name=standby,proto3" json:"standby,omitempty"`
+	// Whether that one has replayed the slot's journal.
+	StandbyReady bool `protobuf:"varint,3,opt,name=standby_ready,json=standbyReady,proto3" json:"standby_ready,omitempty"`
+	// The name of the node that it is being moved to; empty: it stays.
+	MovesTo       string `protobuf:"bytes,4,opt,name=moves_to,json=movesTo,proto3" json:"moves_to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterSlot) Reset() {
+	*x = ClusterSlot{}
+	mi := &file_timecache_v1_server_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterSlot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterSlot) ProtoMessage() {}
+
+func (x *ClusterSlot) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_server_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterSlot.ProtoReflect.Descriptor instead.
+func (*ClusterSlot) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ClusterSlot) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *ClusterSlot) GetStandby() string {
+	if x != nil {
+		return x.Standby
+	}
+	return ""
+}
+
+func (x *ClusterSlot) GetStandbyReady() bool {
+	if x != nil {
+		return x.StandbyReady
+	}
+	return false
+}
+
+func (x *ClusterSlot) GetMovesTo() string {
+	if x != nil {
+		return x.MovesTo
+	}
+	return ""
+}
+
 // A topic's setting that can lose acknowledged writes, or stop the cluster.
 type TopicSetting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -437,7 +513,7 @@ type TopicSetting struct {
 
 func (x *TopicSetting) Reset() {
 	*x = TopicSetting{}
-	mi := &file_timecache_v1_server_proto_msgTypes[5]
+	mi := &file_timecache_v1_server_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +525,7 @@ func (x *TopicSetting) String() string {
 func (*TopicSetting) ProtoMessage() {}
 
 func (x *TopicSetting) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[5]
+	mi := &file_timecache_v1_server_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +538,7 @@ func (x *TopicSetting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicSetting.ProtoReflect.Descriptor instead.
 func (*TopicSetting) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{5}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TopicSetting) GetTopic() string {
@@ -502,7 +578,8 @@ type GetClusterResponse struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// All that have sent a heartbeat within the last hour, by name.
 	Nodes []*ClusterNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// The name of the node that owns; empty: none does.
+	// The name of the node that owns; empty: none does, or each slot has its own. With
+	// `slots`: of a node that owns all of them, as its cluster.forward_calls is not set.
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
 	// The identity of its takeover in the control log.
 	Claim uint64 `protobuf:"varint,5,opt,name=claim,proto3" json:"claim,omitempty"`
@@ -522,14 +599,16 @@ type GetClusterResponse struct {
 	WrongSettings []*TopicSetting `protobuf:"bytes,11,rep,name=wrong_settings,json=wrongSettings,proto3" json:"wrong_settings,omitempty"`
 	// What keeps the node that answers from taking over, in words; empty: nothing, or it
 	// is the owner.
-	WaitsFor      string `protobuf:"bytes,12,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	WaitsFor string `protobuf:"bytes,12,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// By number, where nodes share the ownership; else empty.
+	Slots         []*ClusterSlot `protobuf:"bytes,13,rep,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[6]
+	mi := &file_timecache_v1_server_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +620,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[6]
+	mi := &file_timecache_v1_server_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +633,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{6}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetClusterResponse) GetName() string {
@@ -641,6 +720,13 @@ func (x *GetClusterResponse) GetWaitsFor() string {
 	return ""
 }
 
+func (x *GetClusterResponse) GetSlots() []*ClusterSlot {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
 // Which node is to own.
 type HandOverRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -652,7 +738,7 @@ type HandOverRequest struct {
 
 func (x *HandOverRequest) Reset() {
 	*x = HandOverRequest{}
-	mi := &file_timecache_v1_server_proto_msgTypes[7]
+	mi := &file_timecache_v1_server_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +750,7 @@ func (x *HandOverRequest) String() string {
 func (*HandOverRequest) ProtoMessage() {}
 
 func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[7]
+	mi := &file_timecache_v1_server_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +763,7 @@ func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
 func (*HandOverRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{7}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HandOverRequest) GetTo() string {
@@ -698,7 +784,7 @@ type HandOverResponse struct {
 
 func (x *HandOverResponse) Reset() {
 	*x = HandOverResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[8]
+	mi := &file_timecache_v1_server_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +796,7 @@ func (x *HandOverResponse) String() string {
 func (*HandOverResponse) ProtoMessage() {}
 
 func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[8]
+	mi := &file_timecache_v1_server_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +809,7 @@ func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
 func (*HandOverResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{8}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HandOverResponse) GetTo() string {
@@ -746,7 +832,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[9]
+	mi := &file_timecache_v1_server_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +844,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[9]
+	mi := &file_timecache_v1_server_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +857,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{9}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LimitUse) GetUsed() uint64 {
@@ -803,7 +889,7 @@ type MemoryShares struct {
 
 func (x *MemoryShares) Reset() {
 	*x = MemoryShares{}
-	mi := &file_timecache_v1_server_proto_msgTypes[10]
+	mi := &file_timecache_v1_server_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +901,7 @@ func (x *MemoryShares) String() string {
 func (*MemoryShares) ProtoMessage() {}
 
 func (x *MemoryShares) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[10]
+	mi := &file_timecache_v1_server_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +914,7 @@ func (x *MemoryShares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryShares.ProtoReflect.Descriptor instead.
 func (*MemoryShares) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{10}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MemoryShares) GetEntriesBytes() uint64 {
@@ -889,7 +975,7 @@ type JournalStatus struct {
 
 func (x *JournalStatus) Reset() {
 	*x = JournalStatus{}
-	mi := &file_timecache_v1_server_proto_msgTypes[11]
+	mi := &file_timecache_v1_server_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +987,7 @@ func (x *JournalStatus) String() string {
 func (*JournalStatus) ProtoMessage() {}
 
 func (x *JournalStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[11]
+	mi := &file_timecache_v1_server_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1000,7 @@ func (x *JournalStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JournalStatus.ProtoReflect.Descriptor instead.
 func (*JournalStatus) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{11}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JournalStatus) GetDirectory() string {
@@ -1020,7 +1106,8 @@ type GetServerResponse struct {
 	Connections *LimitUse `protobuf:"bytes,10,opt,name=connections,proto3" json:"connections,omitempty"`
 	// How memory_bytes is used.
 	MemoryShares *MemoryShares `protobuf:"bytes,11,opt,name=memory_shares,json=memoryShares,proto3" json:"memory_shares,omitempty"`
-	// Also unset if there is no journal: then all namespaces have durability MEMORY.
+	// Also unset if there is no journal: then all namespaces have durability MEMORY; and
+	// in a cluster whose nodes share the ownership.
 	Journal *JournalStatus `protobuf:"bytes,12,opt,name=journal,proto3" json:"journal,omitempty"`
 	// How far the machine's wall clock is ahead of `now`; negative: behind it. The
 	// server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.
@@ -1031,7 +1118,7 @@ type GetServerResponse struct {
 
 func (x *GetServerResponse) Reset() {
 	*x = GetServerResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[12]
+	mi := &file_timecache_v1_server_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1130,7 @@ func (x *GetServerResponse) String() string {
 func (*GetServerResponse) ProtoMessage() {}
 
 func (x *GetServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[12]
+	mi := &file_timecache_v1_server_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1143,7 @@ func (x *GetServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServerResponse.ProtoReflect.Descriptor instead.
 func (*GetServerResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{12}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetServerResponse) GetVersion() string {
@@ -1159,7 +1246,7 @@ type WhoAmIRequest struct {
 
 func (x *WhoAmIRequest) Reset() {
 	*x = WhoAmIRequest{}
-	mi := &file_timecache_v1_server_proto_msgTypes[13]
+	mi := &file_timecache_v1_server_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1258,7 @@ func (x *WhoAmIRequest) String() string {
 func (*WhoAmIRequest) ProtoMessage() {}
 
 func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[13]
+	mi := &file_timecache_v1_server_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1271,7 @@ func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{13}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{14}
 }
 
 // A pattern of namespaces, and what the caller may do there.
@@ -1200,7 +1287,7 @@ type Permission struct {
 
 func (x *Permission) Reset() {
 	*x = Permission{}
-	mi := &file_timecache_v1_server_proto_msgTypes[14]
+	mi := &file_timecache_v1_server_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1299,7 @@ func (x *Permission) String() string {
 func (*Permission) ProtoMessage() {}
 
 func (x *Permission) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[14]
+	mi := &file_timecache_v1_server_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1312,7 @@ func (x *Permission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Permission.ProtoReflect.Descriptor instead.
 func (*Permission) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{14}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Permission) GetPattern() string {
@@ -1259,7 +1346,7 @@ type WhoAmIResponse struct {
 
 func (x *WhoAmIResponse) Reset() {
 	*x = WhoAmIResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[15]
+	mi := &file_timecache_v1_server_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1358,7 @@ func (x *WhoAmIResponse) String() string {
 func (*WhoAmIResponse) ProtoMessage() {}
 
 func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[15]
+	mi := &file_timecache_v1_server_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1371,7 @@ func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIResponse.ProtoReflect.Descriptor instead.
 func (*WhoAmIResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{15}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WhoAmIResponse) GetPrincipal() string {
@@ -1328,7 +1415,7 @@ type ListConnectionsRequest struct {
 
 func (x *ListConnectionsRequest) Reset() {
 	*x = ListConnectionsRequest{}
-	mi := &file_timecache_v1_server_proto_msgTypes[16]
+	mi := &file_timecache_v1_server_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1427,7 @@ func (x *ListConnectionsRequest) String() string {
 func (*ListConnectionsRequest) ProtoMessage() {}
 
 func (x *ListConnectionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[16]
+	mi := &file_timecache_v1_server_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1440,7 @@ func (x *ListConnectionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListConnectionsRequest.ProtoReflect.Descriptor instead.
 func (*ListConnectionsRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{16}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListConnectionsRequest) GetPageSize() int32 {
@@ -1397,7 +1484,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_timecache_v1_server_proto_msgTypes[17]
+	mi := &file_timecache_v1_server_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1496,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[17]
+	mi := &file_timecache_v1_server_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1509,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{17}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Connection) GetId() uint64 {
@@ -1494,7 +1581,7 @@ type ListConnectionsResponse struct {
 
 func (x *ListConnectionsResponse) Reset() {
 	*x = ListConnectionsResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[18]
+	mi := &file_timecache_v1_server_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1593,7 @@ func (x *ListConnectionsResponse) String() string {
 func (*ListConnectionsResponse) ProtoMessage() {}
 
 func (x *ListConnectionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[18]
+	mi := &file_timecache_v1_server_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1606,7 @@ func (x *ListConnectionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListConnectionsResponse.ProtoReflect.Descriptor instead.
 func (*ListConnectionsResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{18}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListConnectionsResponse) GetConnections() []*Connection {
@@ -1547,7 +1634,7 @@ type CloseConnectionRequest struct {
 
 func (x *CloseConnectionRequest) Reset() {
 	*x = CloseConnectionRequest{}
-	mi := &file_timecache_v1_server_proto_msgTypes[19]
+	mi := &file_timecache_v1_server_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1646,7 @@ func (x *CloseConnectionRequest) String() string {
 func (*CloseConnectionRequest) ProtoMessage() {}
 
 func (x *CloseConnectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[19]
+	mi := &file_timecache_v1_server_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1659,7 @@ func (x *CloseConnectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseConnectionRequest.ProtoReflect.Descriptor instead.
 func (*CloseConnectionRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{19}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CloseConnectionRequest) GetId() uint64 {
@@ -1591,7 +1678,7 @@ type CloseConnectionResponse struct {
 
 func (x *CloseConnectionResponse) Reset() {
 	*x = CloseConnectionResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[20]
+	mi := &file_timecache_v1_server_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1690,7 @@ func (x *CloseConnectionResponse) String() string {
 func (*CloseConnectionResponse) ProtoMessage() {}
 
 func (x *CloseConnectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[20]
+	mi := &file_timecache_v1_server_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1703,7 @@ func (x *CloseConnectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseConnectionResponse.ProtoReflect.Descriptor instead.
 func (*CloseConnectionResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{20}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{21}
 }
 
 // Nothing: all are listed.
@@ -1628,7 +1715,7 @@ type ListSlowCallsRequest struct {
 
 func (x *ListSlowCallsRequest) Reset() {
 	*x = ListSlowCallsRequest{}
-	mi := &file_timecache_v1_server_proto_msgTypes[21]
+	mi := &file_timecache_v1_server_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1727,7 @@ func (x *ListSlowCallsRequest) String() string {
 func (*ListSlowCallsRequest) ProtoMessage() {}
 
 func (x *ListSlowCallsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[21]
+	mi := &file_timecache_v1_server_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1740,7 @@ func (x *ListSlowCallsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlowCallsRequest.ProtoReflect.Descriptor instead.
 func (*ListSlowCallsRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{21}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{22}
 }
 
 // A call that took long.
@@ -1683,7 +1770,7 @@ type SlowCall struct {
 
 func (x *SlowCall) Reset() {
 	*x = SlowCall{}
-	mi := &file_timecache_v1_server_proto_msgTypes[22]
+	mi := &file_timecache_v1_server_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +1782,7 @@ func (x *SlowCall) String() string {
 func (*SlowCall) ProtoMessage() {}
 
 func (x *SlowCall) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[22]
+	mi := &file_timecache_v1_server_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1708,7 +1795,7 @@ func (x *SlowCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowCall.ProtoReflect.Descriptor instead.
 func (*SlowCall) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{22}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SlowCall) GetTime() *timestamppb.Timestamp {
@@ -1787,7 +1874,7 @@ type ListSlowCallsResponse struct {
 
 func (x *ListSlowCallsResponse) Reset() {
 	*x = ListSlowCallsResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[23]
+	mi := &file_timecache_v1_server_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1886,7 @@ func (x *ListSlowCallsResponse) String() string {
 func (*ListSlowCallsResponse) ProtoMessage() {}
 
 func (x *ListSlowCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[23]
+	mi := &file_timecache_v1_server_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1899,7 @@ func (x *ListSlowCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlowCallsResponse.ProtoReflect.Descriptor instead.
 func (*ListSlowCallsResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{23}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListSlowCallsResponse) GetCalls() []*SlowCall {
@@ -1845,7 +1932,7 @@ type TailCallsRequest struct {
 
 func (x *TailCallsRequest) Reset() {
 	*x = TailCallsRequest{}
-	mi := &file_timecache_v1_server_proto_msgTypes[24]
+	mi := &file_timecache_v1_server_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +1944,7 @@ func (x *TailCallsRequest) String() string {
 func (*TailCallsRequest) ProtoMessage() {}
 
 func (x *TailCallsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[24]
+	mi := &file_timecache_v1_server_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +1957,7 @@ func (x *TailCallsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailCallsRequest.ProtoReflect.Descriptor instead.
 func (*TailCallsRequest) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{24}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TailCallsRequest) GetNamespace() string {
@@ -1921,7 +2008,7 @@ type TailedCall struct {
 
 func (x *TailedCall) Reset() {
 	*x = TailedCall{}
-	mi := &file_timecache_v1_server_proto_msgTypes[25]
+	mi := &file_timecache_v1_server_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +2020,7 @@ func (x *TailedCall) String() string {
 func (*TailedCall) ProtoMessage() {}
 
 func (x *TailedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[25]
+	mi := &file_timecache_v1_server_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +2033,7 @@ func (x *TailedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailedCall.ProtoReflect.Descriptor instead.
 func (*TailedCall) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{25}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TailedCall) GetTime() *timestamppb.Timestamp {
@@ -2025,7 +2112,7 @@ type TailCallsResponse struct {
 
 func (x *TailCallsResponse) Reset() {
 	*x = TailCallsResponse{}
-	mi := &file_timecache_v1_server_proto_msgTypes[26]
+	mi := &file_timecache_v1_server_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2124,7 @@ func (x *TailCallsResponse) String() string {
 func (*TailCallsResponse) ProtoMessage() {}
 
 func (x *TailCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_timecache_v1_server_proto_msgTypes[26]
+	mi := &file_timecache_v1_server_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2137,7 @@ func (x *TailCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailCallsResponse.ProtoReflect.Descriptor instead.
 func (*TailCallsResponse) Descriptor() ([]byte, []int) {
-	return file_timecache_v1_server_proto_rawDescGZIP(), []int{26}
+	return file_timecache_v1_server_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TailCallsResponse) GetCalls() []*TailedCall {
@@ -2087,12 +2174,17 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	"\x0fsince_heartbeat\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x0esinceHeartbeat\x12!\n" +
 	"\flag_messages\x18\x06 \x01(\x04R\vlagMessages\x12\x1b\n" +
 	"\tcaught_up\x18\a \x01(\bR\bcaughtUp\x122\n" +
-	"\alag_age\x18\b \x01(\v2\x19.google.protobuf.DurationR\x06lagAge\"l\n" +
+	"\alag_age\x18\b \x01(\v2\x19.google.protobuf.DurationR\x06lagAge\"}\n" +
+	"\vClusterSlot\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x18\n" +
+	"\astandby\x18\x02 \x01(\tR\astandby\x12#\n" +
+	"\rstandby_ready\x18\x03 \x01(\bR\fstandbyReady\x12\x19\n" +
+	"\bmoves_to\x18\x04 \x01(\tR\amovesTo\"l\n" +
 	"\fTopicSetting\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x18\n" +
 	"\asetting\x18\x02 \x01(\tR\asetting\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\tR\x05value\x12\x16\n" +
-	"\x06wanted\x18\x04 \x01(\tR\x06wanted\"\xe2\x03\n" +
+	"\x06wanted\x18\x04 \x01(\tR\x06wanted\"\x93\x04\n" +
 	"\x12GetClusterResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12/\n" +
@@ -2109,7 +2201,8 @@ const file_timecache_v1_server_proto_rawDesc = "" +
 	"\abrokers\x18\n" +
 	" \x03(\tR\abrokers\x12A\n" +
 	"\x0ewrong_settings\x18\v \x03(\v2\x1a.timecache.v1.TopicSettingR\rwrongSettings\x12\x1b\n" +
-	"\twaits_for\x18\f \x01(\tR\bwaitsFor\"!\n" +
+	"\twaits_for\x18\f \x01(\tR\bwaitsFor\x12/\n" +
+	"\x05slots\x18\r \x03(\v2\x19.timecache.v1.ClusterSlotR\x05slots\"!\n" +
 	"\x0fHandOverRequest\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\"\"\n" +
 	"\x10HandOverResponse\x12\x0e\n" +
@@ -2261,7 +2354,7 @@ func file_timecache_v1_server_proto_rawDescGZIP() []byte {
 }
 
 var file_timecache_v1_server_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_timecache_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_timecache_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_timecache_v1_server_proto_goTypes = []any{
 	(NodeRole)(0),                   // 0: timecache.v1.NodeRole
 	(CheckpointState)(0),            // 1: timecache.v1.CheckpointState
@@ -2270,88 +2363,90 @@ var file_timecache_v1_server_proto_goTypes = []any{
 	(*BackupJournalResponse)(nil),   // 4: timecache.v1.BackupJournalResponse
 	(*GetClusterRequest)(nil),       // 5: timecache.v1.GetClusterRequest
 	(*ClusterNode)(nil),             // 6: timecache.v1.ClusterNode
-	(*TopicSetting)(nil),            // 7: timecache.v1.TopicSetting
-	(*GetClusterResponse)(nil),      // 8: timecache.v1.GetClusterResponse
-	(*HandOverRequest)(nil),         // 9: timecache.v1.HandOverRequest
-	(*HandOverResponse)(nil),        // 10: timecache.v1.HandOverResponse
-	(*LimitUse)(nil),                // 11: timecache.v1.LimitUse
-	(*MemoryShares)(nil),            // 12: timecache.v1.MemoryShares
-	(*JournalStatus)(nil),           // 13: timecache.v1.JournalStatus
-	(*GetServerResponse)(nil),       // 14: timecache.v1.GetServerResponse
-	(*WhoAmIRequest)(nil),           // 15: timecache.v1.WhoAmIRequest
-	(*Permission)(nil),              // 16: timecache.v1.Permission
-	(*WhoAmIResponse)(nil),          // 17: timecache.v1.WhoAmIResponse
-	(*ListConnectionsRequest)(nil),  // 18: timecache.v1.ListConnectionsRequest
-	(*Connection)(nil),              // 19: timecache.v1.Connection
-	(*ListConnectionsResponse)(nil), // 20: timecache.v1.ListConnectionsResponse
-	(*CloseConnectionRequest)(nil),  // 21: timecache.v1.CloseConnectionRequest
-	(*CloseConnectionResponse)(nil), // 22: timecache.v1.CloseConnectionResponse
-	(*ListSlowCallsRequest)(nil),    // 23: timecache.v1.ListSlowCallsRequest
-	(*SlowCall)(nil),                // 24: timecache.v1.SlowCall
-	(*ListSlowCallsResponse)(nil),   // 25: timecache.v1.ListSlowCallsResponse
-	(*TailCallsRequest)(nil),        // 26: timecache.v1.TailCallsRequest
-	(*TailedCall)(nil),              // 27: timecache.v1.TailedCall
-	(*TailCallsResponse)(nil),       // 28: timecache.v1.TailCallsResponse
-	(*durationpb.Duration)(nil),     // 29: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 30: google.protobuf.Timestamp
+	(*ClusterSlot)(nil),             // 7: timecache.v1.ClusterSlot
+	(*TopicSetting)(nil),            // 8: timecache.v1.TopicSetting
+	(*GetClusterResponse)(nil),      // 9: timecache.v1.GetClusterResponse
+	(*HandOverRequest)(nil),         // 10: timecache.v1.HandOverRequest
+	(*HandOverResponse)(nil),        // 11: timecache.v1.HandOverResponse
+	(*LimitUse)(nil),                // 12: timecache.v1.LimitUse
+	(*MemoryShares)(nil),            // 13: timecache.v1.MemoryShares
+	(*JournalStatus)(nil),           // 14: timecache.v1.JournalStatus
+	(*GetServerResponse)(nil),       // 15: timecache.v1.GetServerResponse
+	(*WhoAmIRequest)(nil),           // 16: timecache.v1.WhoAmIRequest
+	(*Permission)(nil),              // 17: timecache.v1.Permission
+	(*WhoAmIResponse)(nil),          // 18: timecache.v1.WhoAmIResponse
+	(*ListConnectionsRequest)(nil),  // 19: timecache.v1.ListConnectionsRequest
+	(*Connection)(nil),              // 20: timecache.v1.Connection
+	(*ListConnectionsResponse)(nil), // 21: timecache.v1.ListConnectionsResponse
+	(*CloseConnectionRequest)(nil),  // 22: timecache.v1.CloseConnectionRequest
+	(*CloseConnectionResponse)(nil), // 23: timecache.v1.CloseConnectionResponse
+	(*ListSlowCallsRequest)(nil),    // 24: timecache.v1.ListSlowCallsRequest
+	(*SlowCall)(nil),                // 25: timecache.v1.SlowCall
+	(*ListSlowCallsResponse)(nil),   // 26: timecache.v1.ListSlowCallsResponse
+	(*TailCallsRequest)(nil),        // 27: timecache.v1.TailCallsRequest
+	(*TailedCall)(nil),              // 28: timecache.v1.TailedCall
+	(*TailCallsResponse)(nil),       // 29: timecache.v1.TailCallsResponse
+	(*durationpb.Duration)(nil),     // 30: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 31: google.protobuf.Timestamp
 }
 var file_timecache_v1_server_proto_depIdxs = []int32{
 	0,  // 0: timecache.v1.ClusterNode.role:type_name -> timecache.v1.NodeRole
-	29, // 1: timecache.v1.ClusterNode.since_heartbeat:type_name -> google.protobuf.Duration
-	29, // 2: timecache.v1.ClusterNode.lag_age:type_name -> google.protobuf.Duration
+	30, // 1: timecache.v1.ClusterNode.since_heartbeat:type_name -> google.protobuf.Duration
+	30, // 2: timecache.v1.ClusterNode.lag_age:type_name -> google.protobuf.Duration
 	6,  // 3: timecache.v1.GetClusterResponse.nodes:type_name -> timecache.v1.ClusterNode
-	30, // 4: timecache.v1.GetClusterResponse.owner_since:type_name -> google.protobuf.Timestamp
-	29, // 5: timecache.v1.GetClusterResponse.lease_left:type_name -> google.protobuf.Duration
-	29, // 6: timecache.v1.GetClusterResponse.clock_skew:type_name -> google.protobuf.Duration
-	7,  // 7: timecache.v1.GetClusterResponse.wrong_settings:type_name -> timecache.v1.TopicSetting
-	11, // 8: timecache.v1.JournalStatus.waiting_bytes:type_name -> timecache.v1.LimitUse
-	29, // 9: timecache.v1.JournalStatus.commit_time:type_name -> google.protobuf.Duration
-	29, // 10: timecache.v1.JournalStatus.commit_p99:type_name -> google.protobuf.Duration
-	1,  // 11: timecache.v1.JournalStatus.checkpoint_state:type_name -> timecache.v1.CheckpointState
-	30, // 12: timecache.v1.GetServerResponse.start_time:type_name -> google.protobuf.Timestamp
-	30, // 13: timecache.v1.GetServerResponse.now:type_name -> google.protobuf.Timestamp
-	11, // 14: timecache.v1.GetServerResponse.namespaces:type_name -> timecache.v1.LimitUse
-	11, // 15: timecache.v1.GetServerResponse.entries:type_name -> timecache.v1.LimitUse
-	11, // 16: timecache.v1.GetServerResponse.bytes:type_name -> timecache.v1.LimitUse
-	11, // 17: timecache.v1.GetServerResponse.watchers:type_name -> timecache.v1.LimitUse
-	11, // 18: timecache.v1.GetServerResponse.memory_bytes:type_name -> timecache.v1.LimitUse
-	11, // 19: timecache.v1.GetServerResponse.connections:type_name -> timecache.v1.LimitUse
-	12, // 20: timecache.v1.GetServerResponse.memory_shares:type_name -> timecache.v1.MemoryShares
-	13, // 21: timecache.v1.GetServerResponse.journal:type_name -> timecache.v1.JournalStatus
-	29, // 22: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
-	16, // 23: timecache.v1.WhoAmIResponse.permissions:type_name -> timecache.v1.Permission
-	30, // 24: timecache.v1.Connection.since:type_name -> google.protobuf.Timestamp
-	29, // 25: timecache.v1.Connection.idle:type_name -> google.protobuf.Duration
-	19, // 26: timecache.v1.ListConnectionsResponse.connections:type_name -> timecache.v1.Connection
-	30, // 27: timecache.v1.SlowCall.time:type_name -> google.protobuf.Timestamp
-	29, // 28: timecache.v1.SlowCall.duration:type_name -> google.protobuf.Duration
-	24, // 29: timecache.v1.ListSlowCallsResponse.calls:type_name -> timecache.v1.SlowCall
-	29, // 30: timecache.v1.ListSlowCallsResponse.threshold:type_name -> google.protobuf.Duration
-	30, // 31: timecache.v1.TailedCall.time:type_name -> google.protobuf.Timestamp
-	27, // 32: timecache.v1.TailCallsResponse.calls:type_name -> timecache.v1.TailedCall
-	2,  // 33: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
-	3,  // 34: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
-	5,  // 35: timecache.v1.ServerService.GetCluster:input_type -> timecache.v1.GetClusterRequest
-	9,  // 36: timecache.v1.ServerService.HandOver:input_type -> timecache.v1.HandOverRequest
-	15, // 37: timecache.v1.ServerService.WhoAmI:input_type -> timecache.v1.WhoAmIRequest
-	18, // 38: timecache.v1.ServerService.ListConnections:input_type -> timecache.v1.ListConnectionsRequest
-	21, // 39: timecache.v1.ServerService.CloseConnection:input_type -> timecache.v1.CloseConnectionRequest
-	23, // 40: timecache.v1.ServerService.ListSlowCalls:input_type -> timecache.v1.ListSlowCallsRequest
-	26, // 41: timecache.v1.ServerService.TailCalls:input_type -> timecache.v1.TailCallsRequest
-	14, // 42: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
-	4,  // 43: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
-	8,  // 44: timecache.v1.ServerService.GetCluster:output_type -> timecache.v1.GetClusterResponse
-	10, // 45: timecache.v1.ServerService.HandOver:output_type -> timecache.v1.HandOverResponse
-	17, // 46: timecache.v1.ServerService.WhoAmI:output_type -> timecache.v1.WhoAmIResponse
-	20, // 47: timecache.v1.ServerService.ListConnections:output_type -> timecache.v1.ListConnectionsResponse
-	22, // 48: timecache.v1.ServerService.CloseConnection:output_type -> timecache.v1.CloseConnectionResponse
-	25, // 49: timecache.v1.ServerService.ListSlowCalls:output_type -> timecache.v1.ListSlowCallsResponse
-	28, // 50: timecache.v1.ServerService.TailCalls:output_type -> timecache.v1.TailCallsResponse
-	42, // [42:51] is the sub-list for method output_type
-	33, // [33:42] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	31, // 4: timecache.v1.GetClusterResponse.owner_since:type_name -> google.protobuf.Timestamp
+	30, // 5: timecache.v1.GetClusterResponse.lease_left:type_name -> google.protobuf.Duration
+	30, // 6: timecache.v1.GetClusterResponse.clock_skew:type_name -> google.protobuf.Duration
+	8,  // 7: timecache.v1.GetClusterResponse.wrong_settings:type_name -> timecache.v1.TopicSetting
+	7,  // 8: timecache.v1.GetClusterResponse.slots:type_name -> timecache.v1.ClusterSlot
+	12, // 9: timecache.v1.JournalStatus.waiting_bytes:type_name -> timecache.v1.LimitUse
+	30, // 10: timecache.v1.JournalStatus.commit_time:type_name -> google.protobuf.Duration
+	30, // 11: timecache.v1.JournalStatus.commit_p99:type_name -> google.protobuf.Duration
+	1,  // 12: timecache.v1.JournalStatus.checkpoint_state:type_name -> timecache.v1.CheckpointState
+	31, // 13: timecache.v1.GetServerResponse.start_time:type_name -> google.protobuf.Timestamp
+	31, // 14: timecache.v1.GetServerResponse.now:type_name -> google.protobuf.Timestamp
+	12, // 15: timecache.v1.GetServerResponse.namespaces:type_name -> timecache.v1.LimitUse
+	12, // 16: timecache.v1.GetServerResponse.entries:type_name -> timecache.v1.LimitUse
+	12, // 17: timecache.v1.GetServerResponse.bytes:type_name -> timecache.v1.LimitUse
+	12, // 18: timecache.v1.GetServerResponse.watchers:type_name -> timecache.v1.LimitUse
+	12, // 19: timecache.v1.GetServerResponse.memory_bytes:type_name -> timecache.v1.LimitUse
+	12, // 20: timecache.v1.GetServerResponse.connections:type_name -> timecache.v1.LimitUse
+	13, // 21: timecache.v1.GetServerResponse.memory_shares:type_name -> timecache.v1.MemoryShares
+	14, // 22: timecache.v1.GetServerResponse.journal:type_name -> timecache.v1.JournalStatus
+	30, // 23: timecache.v1.GetServerResponse.clock_offset:type_name -> google.protobuf.Duration
+	17, // 24: timecache.v1.WhoAmIResponse.permissions:type_name -> timecache.v1.Permission
+	31, // 25: timecache.v1.Connection.since:type_name -> google.protobuf.Timestamp
+	30, // 26: timecache.v1.Connection.idle:type_name -> google.protobuf.Duration
+	20, // 27: timecache.v1.ListConnectionsResponse.connections:type_name -> timecache.v1.Connection
+	31, // 28: timecache.v1.SlowCall.time:type_name -> google.protobuf.Timestamp
+	30, // 29: timecache.v1.SlowCall.duration:type_name -> google.protobuf.Duration
+	25, // 30: timecache.v1.ListSlowCallsResponse.calls:type_name -> timecache.v1.SlowCall
+	30, // 31: timecache.v1.ListSlowCallsResponse.threshold:type_name -> google.protobuf.Duration
+	31, // 32: timecache.v1.TailedCall.time:type_name -> google.protobuf.Timestamp
+	28, // 33: timecache.v1.TailCallsResponse.calls:type_name -> timecache.v1.TailedCall
+	2,  // 34: timecache.v1.ServerService.GetServer:input_type -> timecache.v1.GetServerRequest
+	3,  // 35: timecache.v1.ServerService.BackupJournal:input_type -> timecache.v1.BackupJournalRequest
+	5,  // 36: timecache.v1.ServerService.GetCluster:input_type -> timecache.v1.GetClusterRequest
+	10, // 37: timecache.v1.ServerService.HandOver:input_type -> timecache.v1.HandOverRequest
+	16, // 38: timecache.v1.ServerService.WhoAmI:input_type -> timecache.v1.WhoAmIRequest
+	19, // 39: timecache.v1.ServerService.ListConnections:input_type -> timecache.v1.ListConnectionsRequest
+	22, // 40: timecache.v1.ServerService.CloseConnection:input_type -> timecache.v1.CloseConnectionRequest
+	24, // 41: timecache.v1.ServerService.ListSlowCalls:input_type -> timecache.v1.ListSlowCallsRequest
+	27, // 42: timecache.v1.ServerService.TailCalls:input_type -> timecache.v1.TailCallsRequest
+	15, // 43: timecache.v1.ServerService.GetServer:output_type -> timecache.v1.GetServerResponse
+	4,  // 44: timecache.v1.ServerService.BackupJournal:output_type -> timecache.v1.BackupJournalResponse
+	9,  // 45: timecache.v1.ServerService.GetCluster:output_type -> timecache.v1.GetClusterResponse
+	11, // 46: timecache.v1.ServerService.HandOver:output_type -> timecache.v1.HandOverResponse
+	18, // 47: timecache.v1.ServerService.WhoAmI:output_type -> timecache.v1.WhoAmIResponse
+	21, // 48: timecache.v1.ServerService.ListConnections:output_type -> timecache.v1.ListConnectionsResponse
+	23, // 49: timecache.v1.ServerService.CloseConnection:output_type -> timecache.v1.CloseConnectionResponse
+	26, // 50: timecache.v1.ServerService.ListSlowCalls:output_type -> timecache.v1.ListSlowCallsResponse
+	29, // 51: timecache.v1.ServerService.TailCalls:output_type -> timecache.v1.TailCallsResponse
+	43, // [43:52] is the sub-list for method output_type
+	34, // [34:43] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_timecache_v1_server_proto_init() }
@@ -2365,7 +2460,7 @@ func file_timecache_v1_server_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_server_proto_rawDesc), len(file_timecache_v1_server_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

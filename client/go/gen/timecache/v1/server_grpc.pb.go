@@ -59,11 +59,14 @@ type ServerServiceClient interface {
 	// deletes nothing meanwhile. UNAVAILABLE: NOT_OWNER, and nothing was sent;
 	// OWNERSHIP_LOST; without a reason: Kafka's brokers do not answer.
 	//
-	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
-	// (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
-	// on the pattern "*": a backup has all keys and values. Each call is a new backup.
+	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal, or is a node of a
+	// cluster whose nodes share the ownership. RESOURCE_EXHAUSTED (MAX_BACKUPS): two
+	// backups are in progress. With access rules, needs VERB_ADMIN on the pattern "*": a
+	// backup has all keys and values. Each call is a new backup.
 	BackupJournal(ctx context.Context, in *BackupJournalRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupJournalResponse], error)
-	// Describes the cluster as this node sees it, whether it is the owner or not.
+	// Describes the cluster as this node sees it, whether it is the owner or not. Where
+	// the nodes share the ownership (cluster.forward_calls), `slots` says who owns what:
+	// `owner`, `claim`, `owner_since`, `lease_left` and `successor` are unset.
 	//
 	// FAILED_PRECONDITION (NO_CLUSTER): the server is no node of a cluster. With access
 	// rules, needs VERB_READ on the pattern "*". Idempotent.
@@ -72,6 +75,14 @@ type ServerServiceClient interface {
 	// acknowledged, and releases the ownership in the cluster's log. Answered once that
 	// is in the log; the other node serves a moment later, as its GetCluster shows. Calls
 	// and streams that are open end with UNAVAILABLE (NOT_OWNER).
+	//
+	// Where nodes share the ownership, this node hands over all slots that it owns, each
+	// to the standby of it that has replayed most, or to `to`, if that has replayed it.
+	// Calls about them wait for the next owner; watches of them end with NOT_OWNER.
+	// Answered once all are released, with one of the nodes that have them, or with the
+	// first error, as NO_SUCCESSOR for one of them: then others may have been. As the node
+	// lives on, it gets its share of slots back. FAILED_PRECONDITION without a reason: it
+	// owns none.
 	//
 	// UNAVAILABLE (NOT_OWNER): this node is not the owner. FAILED_PRECONDITION:
 	// NO_CLUSTER; or NO_SUCCESSOR: no standby of this name has caught up, and the node
@@ -249,11 +260,14 @@ type ServerServiceServer interface {
 	// deletes nothing meanwhile. UNAVAILABLE: NOT_OWNER, and nothing was sent;
 	// OWNERSHIP_LOST; without a reason: Kafka's brokers do not answer.
 	//
-	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
-	// (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN
-	// on the pattern "*": a backup has all keys and values. Each call is a new backup.
+	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal, or is a node of a
+	// cluster whose nodes share the ownership. RESOURCE_EXHAUSTED (MAX_BACKUPS): two
+	// backups are in progress. With access rules, needs VERB_ADMIN on the pattern "*": a
+	// backup has all keys and values. Each call is a new backup.
 	BackupJournal(*BackupJournalRequest, grpc.ServerStreamingServer[BackupJournalResponse]) error
-	// Describes the cluster as this node sees it, whether it is the owner or not.
+	// Describes the cluster as this node sees it, whether it is the owner or not. Where
+	// the nodes share the ownership (cluster.forward_calls), `slots` says who owns what:
+	// `owner`, `claim`, `owner_since`, `lease_left` and `successor` are unset.
 	//
 	// FAILED_PRECONDITION (NO_CLUSTER): the server is no node of a cluster. With access
 	// rules, needs VERB_READ on the pattern "*". Idempotent.
@@ -262,6 +276,14 @@ type ServerServiceServer interface {
 	// acknowledged, and releases the ownership in the cluster's log. Answered once that
 	// is in the log; the other node serves a moment later, as its GetCluster shows. Calls
 	// and streams that are open end with UNAVAILABLE (NOT_OWNER).
+	//
+	// Where nodes share the ownership, this node hands over all slots that it owns, each
+	// to the standby of it that has replayed most, or to `to`, if that has replayed it.
+	// Calls about them wait for the next owner; watches of them end with NOT_OWNER.
+	// Answered once all are released, with one of the nodes that have them, or with the
+	// first error, as NO_SUCCESSOR for one of them: then others may have been. As the node
+	// lives on, it gets its share of slots back. FAILED_PRECONDITION without a reason: it
+	// owns none.
 	//
 	// UNAVAILABLE (NOT_OWNER): this node is not the owner. FAILED_PRECONDITION:
 	// NO_CLUSTER; or NO_SUCCESSOR: no standby of this name has caught up, and the node

@@ -1,7 +1,7 @@
 // Where the dead letters of namespaces go: from one to the next.
 
-#ifndef TIMECACHED_SERVER_ENGINE_DEAD_LETTER_ROUTE_H_
-#define TIMECACHED_SERVER_ENGINE_DEAD_LETTER_ROUTE_H_
+#ifndef TIMECACHED_SERVER_ENGINE_STORE_DEAD_LETTER_ROUTE_H_
+#define TIMECACHED_SERVER_ENGINE_STORE_DEAD_LETTER_ROUTE_H_
 
 #include <optional>
 #include <string>
@@ -39,4 +39,4 @@ std::vector<std::string> DeadLetterWarnings(absl::string_view name,
 
 }  // namespace timecache::server
 
-#endif  // TIMECACHED_SERVER_ENGINE_DEAD_LETTER_ROUTE_H_
+#endif  // TIMECACHED_SERVER_ENGINE_STORE_DEAD_LETTER_ROUTE_H_

@@ -1,4 +1,4 @@
-#include "server/engine/dead_letter_route.h"
+#include "server/engine/store/dead_letter_route.h"
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"

@@ -1,0 +1,171 @@
+#include "server/main/shared_cluster.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "server/api/proto_time.h"
+#include "server/base/clock.h"
+#include "server/base/error.h"
+#include "server/log/kafka/kafka_topics.h"
+#include "server/main/config/configured_namespaces.h"
+#include "server/main/journal_metrics.h"
+#include "server/main/peer_credentials.h"
+#include "server/rpc/admin/backup_source.h"
+
+namespace timecache::server {
+namespace {
+
+// Says why there is none: no node has all slots.
+class NoBackup final : public BackupBytes {
+ public:
+  uint64_t total_bytes() const override { return 0; }
+  absl::StatusOr<std::string> Read(size_t /*bytes*/) override {
+    return ErrorWithReason(
+        absl::StatusCode::kFailedPrecondition, Reason::kNoJournal,
+        "nodes that share the ownership make no backups: end all of them, "
+        "start "
+        "one without cluster.forward_calls, and back that one up");
+  }
+};
+
+}  // namespace
+
+SharedCluster::SharedCluster(const config::v1::ServerConfig& config,
+                             std::function<config::v1::ServerConfig()> current,
+                             Cluster* cluster,
+                             std::shared_ptr<ServerAccount> account,
+                             Registries* registries)
+    : current_(std::move(current)),
+      cluster_(*cluster),
+      registries_(*registries),
+      peers_(ToPeerOptions(config)),
+      slots_(
+          cluster, current_, std::move(account),
+          {.open =
+               [this](SlotMaps* maps) {
+                 maps->registry.LeaveRoutesToCaller();
+                 maps->registry.SetDeadLetterStore(store());
+               },
+           .prepare = [this](int slot,
+                             SlotMaps* maps) { return Prepare(slot, maps); },
+           .look = [](int /*slot*/, SlotMaps* maps) { maps->keeper->Look(); },
+           .retire =
+               [this](int /*slot*/, SlotMaps* maps) {
+                 maps->keeper = nullptr;
+                 registries_.Remove(&maps->registry);
+               }}),
+      stores_(&slots_, &peers_,
+              {.set_right =
+                   [this](Store::DeadLetterRight right) {
+                     SetDeadLetterRight(std::move(right));
+                   },
+               .last_member =
+                   static_cast<uint64_t>(MachineTime::System().WallUs())}) {}
+
+SharedCluster::~SharedCluster() {
+  Leave();
+  slots_.End(absl::ZeroDuration());
+  // Their dead letters use the stores.
+  slots_.AwaitUnused();
+}
+
+void SharedCluster::Leave() {
+  leaving_ = true;
+  peers_.Stop();
+}
+
+void SharedCluster::AddTo(ServerOptions* options) {
+  options->cluster = {
+      .check_service =
+          [this] {
+            return !leaving_
+                       ? absl::OkStatus()
+                       : ErrorWithReason(
+                             absl::StatusCode::kUnavailable, Reason::kNotOwner,
+                             "this node ends, and serves no slot any "
+                             "more: call another one");
+          },
+      .describe =
+          [this](v1::GetClusterResponse* cluster) { slots_.Describe(cluster); },
+      .hand_over =
+          [this](const std::string& to, ClusterSource::HandedOver done) {
+            slots_.HandOver(to, std::move(done));
+          }};
+  options->describe_journal = [this](v1::JournalStatus* status) {
+    DescribeJournals(status);
+  };
+  options->backup_source = [] { return std::make_unique<NoBackup>(); };
+  options->peer_store = stores_.hosted_maps();
+  options->peer_whole_store = stores_.hosted_homes();
+  options->peer_principal = cluster_.config().peer_principal();
+}
+
+OwnMaps SharedCluster::OwnMapsOf(int slot) const {
+  return {static_cast<uint32_t>(slot), static_cast<uint32_t>(cluster_.slots())};
+}
+
+void SharedCluster::DescribeJournals(v1::JournalStatus* status) {
+  const std::string topic = JournalTopic(cluster_.config().name());
+  status->set_directory(topic);
+  int64_t commit_us = 0;
+  int64_t p99_us = 0;
+  slots_.VisitServed([&](int, const std::shared_ptr<SlotMaps>& maps) {
+    v1::JournalStatus one;
+    DescribeJournal(topic, maps->logs.get(), maps->checkpointer.get(), &one);
+    status->set_disk_bytes(status->disk_bytes() + one.disk_bytes());
+    v1::LimitUse* const waiting = status->mutable_waiting_bytes();
+    waiting->set_used(waiting->used() + one.waiting_bytes().used());
+    waiting->set_max(waiting->max() + one.waiting_bytes().max());
+    status->set_disk_full(status->disk_full() || one.disk_full());
+    status->set_commits(status->commits() + one.commits());
+    status->set_appends(status->appends() + one.appends());
+    status->set_written_bytes(status->written_bytes() + one.written_bytes());
+    commit_us += absl::ToInt64Microseconds(ToDuration(one.commit_time()));
+    p99_us = std::max(p99_us,
+                      absl::ToInt64Microseconds(ToDuration(one.commit_p99())));
+    status->set_checkpoints(status->checkpoints() + one.checkpoints());
+    status->set_checkpoint_state(
+        std::max(status->checkpoint_state(), one.checkpoint_state()));
+  });
+  SetDuration(commit_us, status->mutable_commit_time());
+  if (status->commits() > 0) SetDuration(p99_us, status->mutable_commit_p99());
+}
+
+absl::Status SharedCluster::Prepare(int slot, SlotMaps* maps) {
+  const config::v1::ServerConfig config = current_();
+  const OwnMaps own = OwnMapsOf(slot);
+  {
+    absl::MutexLock lock(&right_mu_);
+    if (right_) maps->registry.SetDeadLetterRight(right_);
+  }
+  absl::Status status = CreateNamespaces(config, &maps->registry, own);
+  if (!status.ok()) return status;
+  maps->keeper = std::make_unique<PartitionKeeper>(
+      own.slot, own.slots, &maps->registry, store(), &maps->clock);
+  registries_.Add({&maps->registry, &maps->reaper, &maps->clock});
+  return absl::OkStatus();
+}
+
+void SharedCluster::SetDeadLetterRight(Store::DeadLetterRight right) {
+  absl::MutexLock lock(&right_mu_);
+  right_ = std::move(right);
+  slots_.VisitServed([&](int, const std::shared_ptr<SlotMaps>& maps) {
+    right_mu_.AssertHeld();
+    maps->registry.SetDeadLetterRight(right_);
+  });
+}
+
+absl::Status SharedCluster::Reload(const config::v1::ServerConfig& before,
+                                   const config::v1::ServerConfig& now) {
+  absl::Status first;
+  slots_.VisitServed([&](int slot, const std::shared_ptr<SlotMaps>& maps) {
+    first.Update(
+        ReloadNamespaces(before, now, &maps->registry, OwnMapsOf(slot)));
+  });
+  return first;
+}
+
+}  // namespace timecache::server

@@ -1,0 +1,78 @@
+// A node of a cluster whose nodes share the ownership: its slots, and the way to those of
+// others.
+
+#ifndef TIMECACHED_SERVER_MAIN_SHARED_CLUSTER_H_
+#define TIMECACHED_SERVER_MAIN_SHARED_CLUSTER_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/engine/registries.h"
+#include "server/engine/server_account.h"
+#include "server/engine/store/store.h"
+#include "server/main/cluster.h"
+#include "server/main/config/configured_namespaces.h"
+#include "server/main/slots.h"
+#include "server/peer/peer_stores.h"
+#include "server/peer/slot_stores.h"
+#include "server/rpc/server_options.h"
+#include "timecache/config/v1/config.pb.h"
+#include "timecache/v1/server.pb.h"
+
+namespace timecache::server {
+
+// What a client asks is asked of the slots that have it, here or at other nodes; what
+// another node asks, of the slots of this process alone. Thread-safe, but for Start.
+class SharedCluster {
+ public:
+  // `current` returns the configuration in force. What is not owned must outlive this.
+  SharedCluster(const config::v1::ServerConfig& config,
+                std::function<config::v1::ServerConfig()> current,
+                Cluster* cluster, std::shared_ptr<ServerAccount> account,
+                Registries* registries);
+  // Ends what other nodes do for this one, and waits for what is under way: the server
+  // has ended.
+  ~SharedCluster();
+  SharedCluster(const SharedCluster&) = delete;
+  SharedCluster& operator=(const SharedCluster&) = delete;
+
+  // What clients' calls are made on.
+  Store* store() { return stores_.store(); }
+  // Adds what the server needs of it.
+  void AddTo(ServerOptions* options);
+  const PeerCounts& peer_counts() const { return peers_.counts(); }
+  Slots& slots() { return slots_; }
+
+  void Start() { slots_.Start(); }
+  // Clients are to go on at other nodes; nothing is forwarded any more.
+  void Leave();
+  // The configuration has changed.
+  absl::Status Reload(const config::v1::ServerConfig& before,
+                      const config::v1::ServerConfig& now);
+
+ private:
+  // Of the slots that are served: sums, but for the slowest one's p99.
+  void DescribeJournals(v1::JournalStatus* status);
+  absl::Status Prepare(int slot, SlotMaps* maps);
+  void SetDeadLetterRight(Store::DeadLetterRight right)
+      ABSL_LOCKS_EXCLUDED(right_mu_);
+  OwnMaps OwnMapsOf(int slot) const;
+
+  const std::function<config::v1::ServerConfig()> current_;
+  Cluster& cluster_;
+  Registries& registries_;
+  std::atomic<bool> leaving_{false};
+  absl::Mutex right_mu_;
+  Store::DeadLetterRight right_ ABSL_GUARDED_BY(right_mu_);
+  PeerStores peers_;
+  Slots slots_;
+  SlotStores stores_;
+};
+
+}  // namespace timecache::server
+
+#endif  // TIMECACHED_SERVER_MAIN_SHARED_CLUSTER_H_
