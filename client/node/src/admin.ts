@@ -790,7 +790,12 @@ export function fromCluster(cluster: GetClusterResponse): ClusterInfo {
       ...{ topic, setting, value, wanted },
     })),
     waitsFor: cluster.waitsFor,
-    slots: cluster.slots.map(({ owner, standby, standbyReady, movesTo }) => ({ owner, standby, standbyReady, movesTo })),
+    slots: cluster.slots.map(({ owner, standby, standbyReady, movesTo }) => ({
+      owner,
+      standby,
+      standbyReady,
+      movesTo,
+    })),
   };
 }
 
