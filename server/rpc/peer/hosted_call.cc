@@ -41,7 +41,7 @@ void HostedCall::Make() {
   call_ = static_cast<PeerCall>(number & ~kWholeNamespace);
   if ((number & kWholeNamespace) != 0) store_ = stream_->parts().whole_store;
   if (store_ == nullptr) return Refuse(UnknownCall());
-  absl::Status serves = stream_->CheckService();
+  absl::Status serves = stream_->CheckCall();
   if (!serves.ok()) return Refuse(serves);
   if (call_ <= PeerCall::kScan) {
     MakeEntryCall();

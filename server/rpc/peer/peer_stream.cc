@@ -97,8 +97,8 @@ void PeerStream::NoteDelay(int64_t sent_us) {
   late_ = delay_us - least_delay_us_ > kMaxPeerDelayUs;
 }
 
-absl::Status PeerStream::CheckService() const {
-  if (!late_) return gate_.CheckService();
+absl::Status PeerStream::CheckCall() const {
+  if (!late_) return CheckService();
   return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kNotOwner,
                          "the call was on its way between two nodes for too "
                          "long: it was not made");

@@ -63,9 +63,10 @@ class PeerStream final
                            const Parts* parts);
 
   const Parts& parts() const { return parts_; }
-  // Of a call that is being read: UNAVAILABLE (NOT_OWNER) while this node serves none,
-  // or for one that was on its way too long.
-  absl::Status CheckService() const;
+  // UNAVAILABLE (NOT_OWNER) while this node serves nothing.
+  absl::Status CheckService() const { return gate_.CheckService(); }
+  // The same of the call that is being read, also if it was on its way too long.
+  absl::Status CheckCall() const;
 
   // From calls and readers; nothing once it ends.
   void Send(PeerFrame frame) ABSL_LOCKS_EXCLUDED(mu_);
