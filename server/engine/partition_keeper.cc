@@ -56,7 +56,7 @@ class PartitionKeeper::Rounds
   void RunTasks() ABSL_LOCKS_EXCLUDED(mu_);
   void EndTask() ABSL_LOCKS_EXCLUDED(mu_);
   void Ask(std::shared_ptr<Task> task);
-  void Keep(std::shared_ptr<Task> task,
+  void Keep(const std::shared_ptr<Task>& task,
             const absl::StatusOr<NamespaceInfo>& info);
   void Judge(const Task& task, const absl::StatusOr<NamespaceInfo>& info)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -169,15 +169,16 @@ void PartitionKeeper::Rounds::Ask(std::shared_ptr<Task> task) {
   store_->GetNamespace(name, /*include_statistics=*/false,
                        [self = shared_from_this(), task = std::move(task)](
                            const absl::StatusOr<NamespaceInfo>& info) mutable {
-                         if (task->first != nullptr)
-                           return self->Keep(std::move(task), info);
+                         if (task->first != nullptr) {
+                           return self->Keep(task, info);
+                         }
                          self->Judge(*task, info);
                          self->EndTask();
                        });
 }
 
 // An error of a change is looked at again in the next round.
-void PartitionKeeper::Rounds::Keep(std::shared_ptr<Task> task,
+void PartitionKeeper::Rounds::Keep(const std::shared_ptr<Task>& task,
                                    const absl::StatusOr<NamespaceInfo>& info) {
   const NamespaceOptions options = task->first->options();
   const bool missing = absl::IsNotFound(info.status());

@@ -136,8 +136,9 @@ void FindDeadLetterWarnings(Store* store, absl::string_view name,
                           const absl::StatusOr<NamespaceInfo>& info) mutable {
                         warned->knows_to =
                             info.ok() || absl::IsNotFound(info.status());
-                        if (info.ok())
+                        if (info.ok()) {
                           warned->known[warned->to] = info->options;
+                        }
                         senders(std::move(warned));
                       });
 }

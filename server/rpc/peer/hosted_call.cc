@@ -220,15 +220,17 @@ void HostedCall::MakeNamespaceCall() {
     case PeerCall::kGetDeaths: {
       DeathsQuery query;
       arguments_(query);
-      if (Understood())
+      if (Understood()) {
         store_->GetDeaths(name_, query, WhenDone<DeathsAhead>());
+      }
       return;
     }
     default: {
       size_t max_keys = 0;
       arguments_(max_keys);
-      if (Understood())
+      if (Understood()) {
         store_->GetHotKeys(name_, max_keys, WhenDone<HotKeys>());
+      }
       return;
     }
   }
