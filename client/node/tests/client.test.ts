@@ -324,10 +324,9 @@ test('a client that is closed ends what is under way, and refuses what comes lat
 
 test('a token that does not come fails its call in time, and watches try again', async () => {
   const { server } = fixture;
-  let given = 0;
-  const never = server.client({ token: () => (++given === 1 ? 'any' : new Promise<string>(() => {})) });
-  await never.get('a'); // The connection is there: the time is the token's alone.
-  await assert.rejects(never.get('a', { timeoutMs: 20 }), refused('UNAVAILABLE'));
+  const never = server.client({ token: () => new Promise<string>(() => {}) });
+  // Also time for the connection, which a busy machine may take.
+  await assert.rejects(never.get('a', { timeoutMs: 1_000 }), refused('UNAVAILABLE'));
   const signal = AbortSignal.timeout(5);
   await assert.rejects(never.get('a', { signal }), { name: 'TimeoutError' });
   const watcher = never.watch();
