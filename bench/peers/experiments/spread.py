@@ -29,6 +29,7 @@ FORWARDED_BATCH_CPU = 1.6
 NODES = 3
 ALONE = "one server, 16 partitions"
 ANY = "any of three nodes"
+OWNED = 'timecache_cluster_owned_slots{cluster="bench"}'
 SENT = 'timecache_cluster_peer_messages_sent_total{cluster="bench"}'
 RECEIVED = 'timecache_cluster_peer_messages_received_total{cluster="bench"}'
 
@@ -109,6 +110,8 @@ def run(bench):
         owner.await_ready()
         other.await_ready()
         nodes = (owner, other)
+        # Whichever has come to own the slot.
+        owner, other = sorted(nodes, key=lambda node: -node.metric(re.escape(OWNED)))
         named = owner.create("memory", "memory")
         targets = {DIRECT: _Called(named, nodes),
                    FORWARDED: _Called(other.other_namespace("memory"), nodes)}
