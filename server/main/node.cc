@@ -179,7 +179,8 @@ absl::Status Node::Start() {
     server_->SetHealth(true);
   }
   LogStartupChecks(machine, config_);
-  LogNamespaces(config_, registry_);
+  // Of slots, each is logged once its home is served here.
+  if (shared_ == nullptr) LogNamespaces(config_, registry_);
   LogStarted(flags_, config_, *server_, monitoring_, memory_,
              static_cast<int64_t>(store_.GetUsage().namespaces));
 
@@ -240,10 +241,8 @@ absl::Status Node::OpenShared() {
   if (absl::Status status = CheckPeerFiles(config_); !status.ok()) {
     return status;
   }
-  shared_ = std::make_unique<SharedCluster>(
-      config_,
-      [this] { return reload_.has_value() ? reload_->config() : config_; },
-      cluster_.get(), account_, &registries_);
+  shared_ = std::make_unique<SharedCluster>(config_, cluster_.get(), account_,
+                                            &registries_);
   cluster_metrics_ = std::make_unique<SharedClusterMetrics>(
       config_.cluster().name(), [this] { return shared_->slots().GetStatus(); },
       &shared_->peer_counts());

@@ -25,29 +25,32 @@ class NoBackup final : public BackupBytes {
   absl::StatusOr<std::string> Read(size_t /*bytes*/) override {
     return ErrorWithReason(
         absl::StatusCode::kFailedPrecondition, Reason::kNoJournal,
-        "nodes that share the ownership make no backups: end all of them, "
-        "start "
-        "one without cluster.forward_calls, and back that one up");
+        "nodes that share the ownership make no backups: end all, start one "
+        "without cluster.forward_calls, and back that one up");
   }
 };
 
 }  // namespace
 
 SharedCluster::SharedCluster(const config::v1::ServerConfig& config,
-                             std::function<config::v1::ServerConfig()> current,
                              Cluster* cluster,
                              std::shared_ptr<ServerAccount> account,
                              Registries* registries)
-    : current_(std::move(current)),
+    : config_(config),
       cluster_(*cluster),
       registries_(*registries),
       peers_(ToPeerOptions(config)),
       slots_(
-          cluster, current_, std::move(account),
+          cluster, [this] { return this->config(); }, std::move(account),
           {.open =
                [this](SlotMaps* maps) {
                  maps->registry.LeaveRoutesToCaller();
                  maps->registry.SetDeadLetterStore(store());
+                 maps->registry.SetDeadLetterRight(
+                     [this](absl::string_view principal,
+                            absl::string_view name) {
+                       return CheckDeadLetter(principal, name);
+                     });
                },
            .prepare = [this](int slot,
                              SlotMaps* maps) { return Prepare(slot, maps); },
@@ -135,14 +138,11 @@ void SharedCluster::DescribeJournals(v1::JournalStatus* status) {
 }
 
 absl::Status SharedCluster::Prepare(int slot, SlotMaps* maps) {
-  const config::v1::ServerConfig config = current_();
+  const config::v1::ServerConfig in_force = config();
   const OwnMaps own = OwnMapsOf(slot);
-  {
-    absl::MutexLock lock(&right_mu_);
-    if (right_) maps->registry.SetDeadLetterRight(right_);
-  }
-  absl::Status status = CreateNamespaces(config, &maps->registry, own);
+  absl::Status status = CreateNamespaces(in_force, &maps->registry, own);
   if (!status.ok()) return status;
+  LogNamespaces(in_force, maps->registry, own);
   maps->keeper = std::make_unique<PartitionKeeper>(
       own.slot, own.slots, &maps->registry, store(), &maps->clock);
   registries_.Add({&maps->registry, &maps->reaper, &maps->clock});
@@ -152,14 +152,25 @@ absl::Status SharedCluster::Prepare(int slot, SlotMaps* maps) {
 void SharedCluster::SetDeadLetterRight(Store::DeadLetterRight right) {
   absl::MutexLock lock(&right_mu_);
   right_ = std::move(right);
-  slots_.VisitServed([&](int, const std::shared_ptr<SlotMaps>& maps) {
-    right_mu_.AssertHeld();
-    maps->registry.SetDeadLetterRight(right_);
-  });
+}
+
+absl::Status SharedCluster::CheckDeadLetter(absl::string_view principal,
+                                            absl::string_view name) {
+  absl::ReaderMutexLock lock(&right_mu_);
+  return right_ ? right_(principal, name) : absl::OkStatus();
+}
+
+config::v1::ServerConfig SharedCluster::config() const {
+  absl::MutexLock lock(&config_mu_);
+  return config_;
 }
 
 absl::Status SharedCluster::Reload(const config::v1::ServerConfig& before,
                                    const config::v1::ServerConfig& now) {
+  {
+    absl::MutexLock lock(&config_mu_);
+    config_ = now;
+  }
   absl::Status first;
   slots_.VisitServed([&](int slot, const std::shared_ptr<SlotMaps>& maps) {
     first.Update(

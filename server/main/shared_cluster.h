@@ -5,11 +5,11 @@
 #define TIMECACHED_SERVER_MAIN_SHARED_CLUSTER_H_
 
 #include <atomic>
-#include <functional>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/engine/registries.h"
 #include "server/engine/server_account.h"
@@ -29,11 +29,9 @@ namespace timecache::server {
 // another node asks, of the slots of this process alone. Thread-safe, but for Start.
 class SharedCluster {
  public:
-  // `current` returns the configuration in force. What is not owned must outlive this.
-  SharedCluster(const config::v1::ServerConfig& config,
-                std::function<config::v1::ServerConfig()> current,
-                Cluster* cluster, std::shared_ptr<ServerAccount> account,
-                Registries* registries);
+  // What is not owned must outlive this.
+  SharedCluster(const config::v1::ServerConfig& config, Cluster* cluster,
+                std::shared_ptr<ServerAccount> account, Registries* registries);
   // Ends what other nodes do for this one, and waits for what is under way: the server
   // has ended.
   ~SharedCluster();
@@ -60,9 +58,17 @@ class SharedCluster {
   absl::Status Prepare(int slot, SlotMaps* maps);
   void SetDeadLetterRight(Store::DeadLetterRight right)
       ABSL_LOCKS_EXCLUDED(right_mu_);
+  // For the dead letters of all slots, those that are served later, too.
+  absl::Status CheckDeadLetter(absl::string_view principal,
+                               absl::string_view name)
+      ABSL_LOCKS_EXCLUDED(right_mu_);
   OwnMaps OwnMapsOf(int slot) const;
 
-  const std::function<config::v1::ServerConfig()> current_;
+  // In force.
+  config::v1::ServerConfig config() const ABSL_LOCKS_EXCLUDED(config_mu_);
+
+  mutable absl::Mutex config_mu_;
+  config::v1::ServerConfig config_ ABSL_GUARDED_BY(config_mu_);
   Cluster& cluster_;
   Registries& registries_;
   std::atomic<bool> leaving_{false};
