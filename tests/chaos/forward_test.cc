@@ -40,13 +40,23 @@ TEST(ForwardTest, CallsAtAnyNodeSucceedBeforeDuringAndAfterAHandover) {
   TestClusterOptions options;
   options.brokers = 1;
   options.nodes = 2;
-  options.config = "cluster: {forward_calls: true}\n";
+  options.config =
+      "cluster: {forward_calls: true}\nnamespaces: [{name: conf, options: "
+      "{ttl: 60s, num_partitions: 16, durability: replicated}}]\n";
   TestCluster cluster(std::move(options));
   NamespaceOptions replicated;
   replicated.durability = Durability::kReplicated;
   replicated.ttl = absl::Hours(1);
   replicated.num_partitions = 16;
   cluster.Create("kept", replicated);
+  EXPECT_TRUE(AwaitCluster([&] {
+    return cluster.CallerOfOne("conf", 0, kForwardImpatience)
+               .Put("x", "y")
+               .ok() &&
+           cluster.CallerOfOne("conf", 1, kForwardImpatience)
+               .GetNamespace("conf")
+               .ok();
+  }));
   cluster.AwaitWhole();
   EXPECT_GT(cluster.node(0).ServedSlots(), 0u);
   EXPECT_GT(cluster.node(1).ServedSlots(), 0u);

@@ -1,6 +1,5 @@
 #include "server/main/config/configured_namespaces.h"
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,7 +16,6 @@
 #include "server/api/proto_to_text.h"
 #include "server/base/error.h"
 #include "server/engine/partitioned_maps.h"
-#include "server/engine/parts/dead_letter_walk.h"
 #include "server/engine/store/dead_letter_route.h"
 #include "server/ops/log.h"
 
@@ -172,25 +170,6 @@ void WarnOf(absl::string_view name, absl::Span<const std::string> warnings) {
   }
 }
 
-// Namespaces whose warnings are asked for, one after the other.
-struct Asked {
-  Store* store;
-  std::deque<std::pair<std::string, NamespaceOptions>> namespaces;
-};
-
-void AskForWarnings(std::shared_ptr<Asked> asked) {
-  if (asked->namespaces.empty()) return;
-  auto [name, options] = std::move(asked->namespaces.front());
-  asked->namespaces.pop_front();
-  Store* const store = asked->store;
-  FindDeadLetterWarnings(store, name, options,
-                         [name = name, asked = std::move(asked)](
-                             const std::vector<std::string>& warnings) mutable {
-                           WarnOf(name, warnings);
-                           AskForWarnings(std::move(asked));
-                         });
-}
-
 }  // namespace
 
 void LogNamespace(const AdminChange& change) {
@@ -249,17 +228,6 @@ void LogNamespaces(const config::v1::ServerConfig& config,
   for (const config::v1::NamespaceConfig& from : config.namespaces()) {
     if (own.Has(from.name())) LogCreated(config, from, registry);
   }
-}
-
-void LogWarnings(const config::v1::ServerConfig& config, const OwnMaps& own,
-                 Store* store) {
-  auto asked = std::make_shared<Asked>();
-  asked->store = store;
-  for (const config::v1::NamespaceConfig& from : config.namespaces()) {
-    if (!own.Has(from.name())) continue;
-    asked->namespaces.push_back({from.name(), *OptionsIn(config, from)});
-  }
-  AskForWarnings(std::move(asked));
 }
 
 absl::Status ReloadNamespaces(const config::v1::ServerConfig& before,

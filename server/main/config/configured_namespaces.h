@@ -47,10 +47,6 @@ absl::Status CreateNamespaces(const config::v1::ServerConfig& config,
 // slot: those whose home it is, without warnings.
 void LogNamespaces(const config::v1::ServerConfig& config,
                    const Registry& registry, const OwnMaps& own = {});
-// Logs these warnings, one namespace after the other, as `store` knows the others:
-// when the slot is served. `store` is not owned, must outlive the last answer.
-void LogWarnings(const config::v1::ServerConfig& config, const OwnMaps& own,
-                 Store* store);
 
 // Creates the namespaces that are new in `now`. An option that differs between
 // `before` and `now` gets its value of `now`, or its default if it is unset
