@@ -180,9 +180,8 @@ void ClusterSimulation::Follow(Node& node) {
 
 void ClusterSimulation::FollowSlot(Node& node, int slot,
                                    const SlotPlacement& placement) {
-  MemberLogic& member = node.logic->At(slot);
   Part& part = node.parts[static_cast<size_t>(slot)];
-  if (member.role() == MemberRole::kEnded) return;
+  if (node.logic->At(slot).role() == MemberRole::kEnded) return;
   if (placement.host && !part.hosts) {
     part.hosts = true;
     part.replayed_us =
@@ -198,6 +197,8 @@ void ClusterSimulation::FollowSlot(Node& node, int slot,
     part.replayed_us = -1;
   }
   const std::string& wanted = placement.wanted_owner;
+  // Taken here: a member that was renewed is another one.
+  MemberLogic& member = node.logic->At(slot);
   if (member.role() == MemberRole::kOwner && !wanted.empty() &&
       wanted != Name(static_cast<int>(&node - nodes_.data())) &&
       member.CheckSuccessor(wanted).ok()) {

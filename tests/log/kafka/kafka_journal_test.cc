@@ -353,10 +353,9 @@ TEST_F(KafkaJournalTest, ASnapshotOfOnePartitionHasNoOther) {
   Own(owner.get());
   EXPECT_EQ(*Append(other.get(), 0, {"other"}), 0u);
   EXPECT_EQ(*Append(owner.get(), 0, {"x", "y"}), 0u);
-  EXPECT_EQ(owner->journal->TrimBefore(0, 1), absl::OkStatus());
   const auto snapshot = owner->journal->OpenSnapshot();
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-  EXPECT_THAT((*snapshot)->first(), ElementsAre(1));
+  EXPECT_THAT((*snapshot)->first(), ElementsAre(0));
   EXPECT_THAT((*snapshot)->end(), ElementsAre(2));
   std::vector<std::string> records;
   while (!(*snapshot)->done()) {
@@ -364,13 +363,13 @@ TEST_F(KafkaJournalTest, ASnapshotOfOnePartitionHasNoOther) {
         absl::Seconds(10),
         [&](uint32_t partition, uint64_t position, absl::string_view record) {
           EXPECT_EQ(partition, 0u);
-          EXPECT_EQ(position, 1u);
+          EXPECT_EQ(position, records.size());
           records.emplace_back(record);
           return absl::OkStatus();
         });
     ASSERT_EQ(read, absl::OkStatus());
   }
-  EXPECT_THAT(records, ElementsAre("y"));
+  EXPECT_THAT(records, ElementsAre("x", "y"));
 }
 
 TEST_F(KafkaJournalTest, APartitionThatTheTopicLacksIsNotFound) {
