@@ -89,6 +89,7 @@ using enum MethodType;
   METHOD(kSeekGroup, kGroups, "SeekGroup", kUnary)                \
   METHOD(kListUnsettled, kGroups, "ListUnsettled", kUnary)        \
   METHOD(kGetHotKeys, kNames, "GetHotKeys", kUnary)               \
+  METHOD(kGetOwners, kNames, "GetOwners", kUnary)                 \
   METHOD(kWhoAmI, kServer, "WhoAmI", kUnary)                      \
   METHOD(kListConnections, kServer, "ListConnections", kUnary)    \
   METHOD(kCloseConnection, kServer, "CloseConnection", kUnary)    \

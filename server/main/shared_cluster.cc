@@ -4,11 +4,13 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "server/api/proto_time.h"
 #include "server/base/clock.h"
 #include "server/base/error.h"
+#include "server/engine/store/partitions.h"
 #include "server/log/kafka/kafka_topics.h"
 #include "server/main/config/configured_namespaces.h"
 #include "server/main/journal_metrics.h"
@@ -96,6 +98,10 @@ void SharedCluster::AddTo(ServerOptions* options) {
       .hand_over =
           [this](const std::string& to, ClusterSource::HandedOver done) {
             slots_.HandOver(to, std::move(done));
+          },
+      .owners_of =
+          [this](absl::string_view namespace_name, int partitions) {
+            return OwnersOf(namespace_name, partitions);
           }};
   options->describe_journal = [this](v1::JournalStatus* status) {
     DescribeJournals(status);
@@ -104,6 +110,19 @@ void SharedCluster::AddTo(ServerOptions* options) {
   options->peer_store = stores_.hosted_maps();
   options->peer_whole_store = stores_.hosted_homes();
   options->peer_principal = cluster_.config().peer_principal();
+}
+
+std::vector<std::string> SharedCluster::OwnersOf(
+    absl::string_view namespace_name, int partitions) const {
+  std::vector<std::string> addresses;
+  for (int i = 0; i < partitions; ++i) {
+    const uint32_t slot = SlotOfMap(PartitionName(namespace_name, i),
+                                    static_cast<uint32_t>(cluster_.slots()));
+    addresses.push_back(slots_.Local(slot) == nullptr
+                            ? slots_.OwnerAddress(slot)
+                            : cluster_.config().advertise());
+  }
+  return addresses;
 }
 
 OwnMaps SharedCluster::OwnMapsOf(int slot) const {

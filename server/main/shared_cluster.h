@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -63,6 +65,9 @@ class SharedCluster {
                                absl::string_view name)
       ABSL_LOCKS_EXCLUDED(right_mu_);
   OwnMaps OwnMapsOf(int slot) const;
+  // As ClusterSource::owners_of.
+  std::vector<std::string> OwnersOf(absl::string_view namespace_name,
+                                    int partitions) const;
 
   // In force.
   config::v1::ServerConfig config() const ABSL_LOCKS_EXCLUDED(config_mu_);

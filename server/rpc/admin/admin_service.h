@@ -16,6 +16,7 @@
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/store.h"
 #include "server/rpc/admin/change.h"
+#include "server/rpc/admin/cluster_source.h"
 #include "server/rpc/call/answer.h"
 
 namespace timecache::server {
@@ -65,6 +66,8 @@ struct Admin {
   AdminObserver observer;
   // Of a namespace that is created without num_partitions.
   int default_partitions = 1;
+  // Null: each call is served here, or not at all.
+  ClusterSource::OwnersOf owners_of = nullptr;
 };
 
 template <typename Request, typename Response>

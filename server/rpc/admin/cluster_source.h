@@ -5,9 +5,11 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "timecache/v1/server.pb.h"
 
 namespace timecache::server {
@@ -27,6 +29,11 @@ struct ClusterSource {
   using HandedOver = std::function<void(absl::StatusOr<std::string> to)>;
   std::function<void(const std::string& to, HandedOver done)> hand_over =
       nullptr;
+  // The addresses of the owners of a namespace's partitions, as GetOwners has them.
+  // Null: the nodes share no ownership.
+  using OwnersOf = std::function<std::vector<std::string>(
+      absl::string_view namespace_name, int partitions)>;
+  OwnersOf owners_of = nullptr;
 };
 
 }  // namespace timecache::server

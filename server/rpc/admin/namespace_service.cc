@@ -255,6 +255,32 @@ absl::Status HandleGetHotKeys(
   return absl::OkStatus();
 }
 
+absl::Status HandleGetOwners(
+    const Admin& admin,
+    const SharedCall<v1::GetOwnersRequest, v1::GetOwnersResponse>& unary) {
+  const std::string& name = unary->request().name();
+  absl::Status access = unary->call().Identify();
+  if (access.ok() && !unary->call().MaySee(name)) {
+    access = unary->call().Deny(config::v1::VERB_READ, name);
+  }
+  if (!access.ok()) return access;
+  if (admin.owners_of == nullptr) {
+    return ErrorWithReason(absl::StatusCode::kFailedPrecondition,
+                           Reason::kNoCluster,
+                           "no nodes share the ownership here: that takes a "
+                           "cluster with cluster.forward_calls");
+  }
+  admin.store->GetNamespace(
+      name, /*include_statistics=*/false,
+      FinishWith(unary, [&admin, unary](const NamespaceInfo& found) {
+        for (std::string& address :
+             admin.owners_of(found.name, found.options.num_partitions)) {
+          unary->response().add_addresses(std::move(address));
+        }
+      }));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 NamespaceService::NamespaceService(const CallGate* gate, Admin admin,
@@ -276,6 +302,8 @@ NamespaceService::NamespaceService(const CallGate* gate, Admin admin,
              HandleGetDeaths);
   ServeUnary(methods::kGetHotKeys, config::v1::VERB_READ, DeathsFieldPath,
              HandleGetHotKeys);
+  ServeUnary(methods::kGetOwners, std::nullopt, NamespaceFieldPath,
+             HandleGetOwners);
 }
 
 }  // namespace timecache::server

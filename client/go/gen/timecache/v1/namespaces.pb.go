@@ -1953,6 +1953,103 @@ func (x *GetHotKeysResponse) GetOperationsPerSecond() float64 {
 	return 0
 }
 
+// The namespace whose owners are asked for.
+type GetOwnersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required. The namespace's name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOwnersRequest) Reset() {
+	*x = GetOwnersRequest{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOwnersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOwnersRequest) ProtoMessage() {}
+
+func (x *GetOwnersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOwnersRequest.ProtoReflect.Descriptor instead.
+func (*GetOwnersRequest) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GetOwnersRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// Where each partition of a namespace is owned.
+type GetOwnersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many as the namespace has partitions: the "host:port" of each one's owner, its
+	// cluster.advertise; empty: it has none, or none that the node knows of.
+	//
+	// A key's partition is the CRC-32C (RFC 3720) of its hash tag, modulo their number. The
+	// hash tag is, as in Redis Cluster, what is between the key's first { and the next }
+	// if that is not empty, else the key.
+	Addresses     []string `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOwnersResponse) Reset() {
+	*x = GetOwnersResponse{}
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOwnersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOwnersResponse) ProtoMessage() {}
+
+func (x *GetOwnersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_timecache_v1_namespaces_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOwnersResponse.ProtoReflect.Descriptor instead.
+func (*GetOwnersResponse) Descriptor() ([]byte, []int) {
+	return file_timecache_v1_namespaces_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *GetOwnersResponse) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
 var File_timecache_v1_namespaces_proto protoreflect.FileDescriptor
 
 const file_timecache_v1_namespaces_proto_rawDesc = "" +
@@ -2106,7 +2203,11 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x04keys\x18\x01 \x03(\v2\x14.timecache.v1.HotKeyR\x04keys\x121\n" +
 	"\x06window\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12\x18\n" +
 	"\asampled\x18\x03 \x01(\x04R\asampled\x122\n" +
-	"\x15operations_per_second\x18\x04 \x01(\x01R\x13operationsPerSecond*c\n" +
+	"\x15operations_per_second\x18\x04 \x01(\x01R\x13operationsPerSecond\"&\n" +
+	"\x10GetOwnersRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"1\n" +
+	"\x11GetOwnersResponse\x12\x1c\n" +
+	"\taddresses\x18\x01 \x03(\tR\taddresses*c\n" +
 	"\vLimitPolicy\x12\x1c\n" +
 	"\x18LIMIT_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13LIMIT_POLICY_REJECT\x10\x01\x12\x1d\n" +
@@ -2121,7 +2222,7 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\rRestartPolicy\x12\x1e\n" +
 	"\x1aRESTART_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13RESTART_POLICY_FIRE\x10\x01\x12\x18\n" +
-	"\x14RESTART_POLICY_PAUSE\x10\x022\xe5\x05\n" +
+	"\x14RESTART_POLICY_PAUSE\x10\x022\xb3\x06\n" +
 	"\x10NamespaceService\x12^\n" +
 	"\x0fCreateNamespace\x12$.timecache.v1.CreateNamespaceRequest\x1a%.timecache.v1.CreateNamespaceResponse\x12U\n" +
 	"\fGetNamespace\x12!.timecache.v1.GetNamespaceRequest\x1a\".timecache.v1.GetNamespaceResponse\x12[\n" +
@@ -2131,7 +2232,8 @@ const file_timecache_v1_namespaces_proto_rawDesc = "" +
 	"\x0fRotateNamespace\x12$.timecache.v1.RotateNamespaceRequest\x1a%.timecache.v1.RotateNamespaceResponse\x12L\n" +
 	"\tGetDeaths\x12\x1e.timecache.v1.GetDeathsRequest\x1a\x1f.timecache.v1.GetDeathsResponse\x12O\n" +
 	"\n" +
-	"GetHotKeys\x12\x1f.timecache.v1.GetHotKeysRequest\x1a .timecache.v1.GetHotKeysResponseB\x90\x01\n" +
+	"GetHotKeys\x12\x1f.timecache.v1.GetHotKeysRequest\x1a .timecache.v1.GetHotKeysResponse\x12L\n" +
+	"\tGetOwners\x12\x1e.timecache.v1.GetOwnersRequest\x1a\x1f.timecache.v1.GetOwnersResponseB\x90\x01\n" +
 	"\x11dev.timecached.v1B\x0fNamespacesProtoP\x01Z.timecached.dev/gen/go/timecache/v1;timecachev1\xa2\x02\x03TMC\xaa\x02\fTimecache.V1\xba\x02\x03TMC\xca\x02\fTimecache\\V1\xea\x02\rTimecache::V1b\x06proto3"
 
 var (
@@ -2147,7 +2249,7 @@ func file_timecache_v1_namespaces_proto_rawDescGZIP() []byte {
 }
 
 var file_timecache_v1_namespaces_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_timecache_v1_namespaces_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_timecache_v1_namespaces_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_timecache_v1_namespaces_proto_goTypes = []any{
 	(LimitPolicy)(0),                // 0: timecache.v1.LimitPolicy
 	(Durability)(0),                 // 1: timecache.v1.Durability
@@ -2173,42 +2275,44 @@ var file_timecache_v1_namespaces_proto_goTypes = []any{
 	(*GetHotKeysRequest)(nil),       // 21: timecache.v1.GetHotKeysRequest
 	(*HotKey)(nil),                  // 22: timecache.v1.HotKey
 	(*GetHotKeysResponse)(nil),      // 23: timecache.v1.GetHotKeysResponse
-	(*durationpb.Duration)(nil),     // 24: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 25: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),   // 26: google.protobuf.FieldMask
+	(*GetOwnersRequest)(nil),        // 24: timecache.v1.GetOwnersRequest
+	(*GetOwnersResponse)(nil),       // 25: timecache.v1.GetOwnersResponse
+	(*durationpb.Duration)(nil),     // 26: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 27: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),   // 28: google.protobuf.FieldMask
 }
 var file_timecache_v1_namespaces_proto_depIdxs = []int32{
-	24, // 0: timecache.v1.NamespaceOptions.ttl:type_name -> google.protobuf.Duration
-	24, // 1: timecache.v1.NamespaceOptions.max_ttl:type_name -> google.protobuf.Duration
+	26, // 0: timecache.v1.NamespaceOptions.ttl:type_name -> google.protobuf.Duration
+	26, // 1: timecache.v1.NamespaceOptions.max_ttl:type_name -> google.protobuf.Duration
 	0,  // 2: timecache.v1.NamespaceOptions.limit_policy:type_name -> timecache.v1.LimitPolicy
-	24, // 3: timecache.v1.NamespaceOptions.event_retention:type_name -> google.protobuf.Duration
-	24, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
+	26, // 3: timecache.v1.NamespaceOptions.event_retention:type_name -> google.protobuf.Duration
+	26, // 4: timecache.v1.NamespaceOptions.unused_group_ttl:type_name -> google.protobuf.Duration
 	1,  // 5: timecache.v1.NamespaceOptions.durability:type_name -> timecache.v1.Durability
 	2,  // 6: timecache.v1.NamespaceOptions.restart_policy:type_name -> timecache.v1.RestartPolicy
-	24, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
-	24, // 8: timecache.v1.NamespaceOptions.idempotency_window:type_name -> google.protobuf.Duration
-	24, // 9: timecache.v1.NamespaceOptions.change_retention:type_name -> google.protobuf.Duration
-	25, // 10: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
-	24, // 11: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
-	24, // 12: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
-	24, // 13: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
+	26, // 7: timecache.v1.NamespaceOptions.max_life:type_name -> google.protobuf.Duration
+	26, // 8: timecache.v1.NamespaceOptions.idempotency_window:type_name -> google.protobuf.Duration
+	26, // 9: timecache.v1.NamespaceOptions.change_retention:type_name -> google.protobuf.Duration
+	27, // 10: timecache.v1.NamespaceStatistics.watermark:type_name -> google.protobuf.Timestamp
+	26, // 11: timecache.v1.NamespaceStatistics.lateness_p50:type_name -> google.protobuf.Duration
+	26, // 12: timecache.v1.NamespaceStatistics.lateness_p99:type_name -> google.protobuf.Duration
+	26, // 13: timecache.v1.NamespaceStatistics.lateness_max:type_name -> google.protobuf.Duration
 	3,  // 14: timecache.v1.Namespace.options:type_name -> timecache.v1.NamespaceOptions
 	4,  // 15: timecache.v1.Namespace.statistics:type_name -> timecache.v1.NamespaceStatistics
-	24, // 16: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
+	26, // 16: timecache.v1.Namespace.bucket_width:type_name -> google.protobuf.Duration
 	3,  // 17: timecache.v1.CreateNamespaceRequest.options:type_name -> timecache.v1.NamespaceOptions
 	5,  // 18: timecache.v1.CreateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
 	5,  // 19: timecache.v1.GetNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
 	5,  // 20: timecache.v1.ListNamespacesResponse.namespaces:type_name -> timecache.v1.Namespace
 	5,  // 21: timecache.v1.UpdateNamespaceRequest.namespace:type_name -> timecache.v1.Namespace
-	26, // 22: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
+	28, // 22: timecache.v1.UpdateNamespaceRequest.update_mask:type_name -> google.protobuf.FieldMask
 	5,  // 23: timecache.v1.UpdateNamespaceResponse.namespace:type_name -> timecache.v1.Namespace
-	24, // 24: timecache.v1.GetDeathsRequest.within:type_name -> google.protobuf.Duration
-	25, // 25: timecache.v1.DeathBar.begin:type_name -> google.protobuf.Timestamp
-	25, // 26: timecache.v1.DeathBar.end:type_name -> google.protobuf.Timestamp
-	25, // 27: timecache.v1.GetDeathsResponse.server_time:type_name -> google.protobuf.Timestamp
+	26, // 24: timecache.v1.GetDeathsRequest.within:type_name -> google.protobuf.Duration
+	27, // 25: timecache.v1.DeathBar.begin:type_name -> google.protobuf.Timestamp
+	27, // 26: timecache.v1.DeathBar.end:type_name -> google.protobuf.Timestamp
+	27, // 27: timecache.v1.GetDeathsResponse.server_time:type_name -> google.protobuf.Timestamp
 	19, // 28: timecache.v1.GetDeathsResponse.bars:type_name -> timecache.v1.DeathBar
 	22, // 29: timecache.v1.GetHotKeysResponse.keys:type_name -> timecache.v1.HotKey
-	24, // 30: timecache.v1.GetHotKeysResponse.window:type_name -> google.protobuf.Duration
+	26, // 30: timecache.v1.GetHotKeysResponse.window:type_name -> google.protobuf.Duration
 	6,  // 31: timecache.v1.NamespaceService.CreateNamespace:input_type -> timecache.v1.CreateNamespaceRequest
 	8,  // 32: timecache.v1.NamespaceService.GetNamespace:input_type -> timecache.v1.GetNamespaceRequest
 	10, // 33: timecache.v1.NamespaceService.ListNamespaces:input_type -> timecache.v1.ListNamespacesRequest
@@ -2217,16 +2321,18 @@ var file_timecache_v1_namespaces_proto_depIdxs = []int32{
 	16, // 36: timecache.v1.NamespaceService.RotateNamespace:input_type -> timecache.v1.RotateNamespaceRequest
 	18, // 37: timecache.v1.NamespaceService.GetDeaths:input_type -> timecache.v1.GetDeathsRequest
 	21, // 38: timecache.v1.NamespaceService.GetHotKeys:input_type -> timecache.v1.GetHotKeysRequest
-	7,  // 39: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
-	9,  // 40: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
-	11, // 41: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
-	13, // 42: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
-	15, // 43: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
-	17, // 44: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
-	20, // 45: timecache.v1.NamespaceService.GetDeaths:output_type -> timecache.v1.GetDeathsResponse
-	23, // 46: timecache.v1.NamespaceService.GetHotKeys:output_type -> timecache.v1.GetHotKeysResponse
-	39, // [39:47] is the sub-list for method output_type
-	31, // [31:39] is the sub-list for method input_type
+	24, // 39: timecache.v1.NamespaceService.GetOwners:input_type -> timecache.v1.GetOwnersRequest
+	7,  // 40: timecache.v1.NamespaceService.CreateNamespace:output_type -> timecache.v1.CreateNamespaceResponse
+	9,  // 41: timecache.v1.NamespaceService.GetNamespace:output_type -> timecache.v1.GetNamespaceResponse
+	11, // 42: timecache.v1.NamespaceService.ListNamespaces:output_type -> timecache.v1.ListNamespacesResponse
+	13, // 43: timecache.v1.NamespaceService.UpdateNamespace:output_type -> timecache.v1.UpdateNamespaceResponse
+	15, // 44: timecache.v1.NamespaceService.DeleteNamespace:output_type -> timecache.v1.DeleteNamespaceResponse
+	17, // 45: timecache.v1.NamespaceService.RotateNamespace:output_type -> timecache.v1.RotateNamespaceResponse
+	20, // 46: timecache.v1.NamespaceService.GetDeaths:output_type -> timecache.v1.GetDeathsResponse
+	23, // 47: timecache.v1.NamespaceService.GetHotKeys:output_type -> timecache.v1.GetHotKeysResponse
+	25, // 48: timecache.v1.NamespaceService.GetOwners:output_type -> timecache.v1.GetOwnersResponse
+	40, // [40:49] is the sub-list for method output_type
+	31, // [31:40] is the sub-list for method input_type
 	31, // [31:31] is the sub-list for extension type_name
 	31, // [31:31] is the sub-list for extension extendee
 	0,  // [0:31] is the sub-list for field type_name
@@ -2244,7 +2350,7 @@ func file_timecache_v1_namespaces_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_timecache_v1_namespaces_proto_rawDesc), len(file_timecache_v1_namespaces_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

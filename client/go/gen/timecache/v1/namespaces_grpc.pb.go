@@ -28,6 +28,7 @@ const (
 	NamespaceService_RotateNamespace_FullMethodName = "/timecache.v1.NamespaceService/RotateNamespace"
 	NamespaceService_GetDeaths_FullMethodName       = "/timecache.v1.NamespaceService/GetDeaths"
 	NamespaceService_GetHotKeys_FullMethodName      = "/timecache.v1.NamespaceService/GetHotKeys"
+	NamespaceService_GetOwners_FullMethodName       = "/timecache.v1.NamespaceService/GetOwners"
 )
 
 // NamespaceServiceClient is the client API for NamespaceService service.
@@ -80,6 +81,15 @@ type NamespaceServiceClient interface {
 	// The sample is always taken, whether or not anybody asks. With access rules needs
 	// VERB_READ, as the keys are shown. Idempotent.
 	GetHotKeys(ctx context.Context, in *GetHotKeysRequest, opts ...grpc.CallOption) (*GetHotKeysResponse, error)
+	// Which nodes own a namespace's partitions, where the nodes of a cluster share the
+	// ownership (cluster.forward_calls): any node takes any call, and one that the owner
+	// gets directly costs no way between nodes.
+	//
+	// What it says may be old at once: a call that goes to another node than the owner is
+	// forwarded, and no error. Ask again every few seconds, and when a node is not reached.
+	// FAILED_PRECONDITION (NO_CLUSTER): the server is no node of such a cluster. With
+	// access rules needs any permission on the namespace. Idempotent.
+	GetOwners(ctx context.Context, in *GetOwnersRequest, opts ...grpc.CallOption) (*GetOwnersResponse, error)
 }
 
 type namespaceServiceClient struct {
@@ -170,6 +180,16 @@ func (c *namespaceServiceClient) GetHotKeys(ctx context.Context, in *GetHotKeysR
 	return out, nil
 }
 
+func (c *namespaceServiceClient) GetOwners(ctx context.Context, in *GetOwnersRequest, opts ...grpc.CallOption) (*GetOwnersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetOwnersResponse)
+	err := c.cc.Invoke(ctx, NamespaceService_GetOwners_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NamespaceServiceServer is the server API for NamespaceService service.
 // All implementations must embed UnimplementedNamespaceServiceServer
 // for forward compatibility.
@@ -220,6 +240,15 @@ type NamespaceServiceServer interface {
 	// The sample is always taken, whether or not anybody asks. With access rules needs
 	// VERB_READ, as the keys are shown. Idempotent.
 	GetHotKeys(context.Context, *GetHotKeysRequest) (*GetHotKeysResponse, error)
+	// Which nodes own a namespace's partitions, where the nodes of a cluster share the
+	// ownership (cluster.forward_calls): any node takes any call, and one that the owner
+	// gets directly costs no way between nodes.
+	//
+	// What it says may be old at once: a call that goes to another node than the owner is
+	// forwarded, and no error. Ask again every few seconds, and when a node is not reached.
+	// FAILED_PRECONDITION (NO_CLUSTER): the server is no node of such a cluster. With
+	// access rules needs any permission on the namespace. Idempotent.
+	GetOwners(context.Context, *GetOwnersRequest) (*GetOwnersResponse, error)
 	mustEmbedUnimplementedNamespaceServiceServer()
 }
 
@@ -253,6 +282,9 @@ func (UnimplementedNamespaceServiceServer) GetDeaths(context.Context, *GetDeaths
 }
 func (UnimplementedNamespaceServiceServer) GetHotKeys(context.Context, *GetHotKeysRequest) (*GetHotKeysResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetHotKeys not implemented")
+}
+func (UnimplementedNamespaceServiceServer) GetOwners(context.Context, *GetOwnersRequest) (*GetOwnersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetOwners not implemented")
 }
 func (UnimplementedNamespaceServiceServer) mustEmbedUnimplementedNamespaceServiceServer() {}
 func (UnimplementedNamespaceServiceServer) testEmbeddedByValue()                          {}
@@ -419,6 +451,24 @@ func _NamespaceService_GetHotKeys_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _NamespaceService_GetOwners_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetOwnersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NamespaceServiceServer).GetOwners(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: NamespaceService_GetOwners_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NamespaceServiceServer).GetOwners(ctx, req.(*GetOwnersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // NamespaceService_ServiceDesc is the grpc.ServiceDesc for NamespaceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -457,6 +507,10 @@ var NamespaceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetHotKeys",
 			Handler:    _NamespaceService_GetHotKeys_Handler,
+		},
+		{
+			MethodName: "GetOwners",
+			Handler:    _NamespaceService_GetOwners_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
