@@ -57,25 +57,29 @@ bool ReceivedChunks::Begin(PeerChunk first) {
   return granted_ >= 0;
 }
 
+// A group whose stream ends takes nothing more.
+void ReceivedChunks::Ask(int max_events, int64_t max_bytes,
+                         std::optional<PeerGrant>* grant) {
+  if (max_events <= 0 || place_.closed || granted_ > 0) return;
+  if (of_part()) {
+    if (!std::exchange(may_have_, false)) return;
+    if (in_flight_ != nullptr) {
+      max_events = std::min(max_events, in_flight_->room());
+      in_flight_->Add(max_events);
+      lent_ += max_events;
+    }
+    asked_ = max_events;
+  }
+  *grant = PeerGrant{max_events, std::min(max_bytes, kMaxPeerChunkBytes)};
+  ++granted_;
+}
+
 EventChunk ReceivedChunks::TakePlace(int max_events, int64_t max_bytes,
                                      std::optional<PeerGrant>* grant) {
   idle_ = true;
   EventChunk place = PlaceOf(place_);
   // A group whose stream ends takes nothing more.
-  const bool takes = !of_log() && max_events > 0 && !place_.closed;
-  if (takes && granted_ == 0 && (!of_part() || may_have_)) {
-    if (of_part()) {
-      may_have_ = false;
-      if (in_flight_ != nullptr) {
-        max_events = std::min(max_events, in_flight_->room());
-        in_flight_->Add(max_events);
-        lent_ += max_events;
-      }
-      asked_ = max_events;
-    }
-    *grant = PeerGrant{max_events, std::min(max_bytes, kMaxPeerChunkBytes)};
-    ++granted_;
-  }
+  if (!of_log()) Ask(max_events, max_bytes, grant);
   // A fetch waits for what it has asked for.
   place.storing |= kind_ == PeerReaderKind::kPartOfFetch && granted_ > 0;
   return place;
@@ -105,8 +109,16 @@ EventChunk ReceivedChunks::Take(int max_events, int64_t max_bytes,
   if (!chunk.chunk.deliveries.empty()) delivered_ = true;
   // A fetch is answered by what it has: what comes later would be unasked for.
   chunk.chunk.more = kind_ != PeerReaderKind::kFetch && !chunks_.empty();
-  // What may be there is to be asked for.
-  if (of_part()) chunk.chunk.more |= may_have_ && !chunk.chunk.at_limit;
+  // What may be there is asked for: at once where the chunk has none itself, as newer
+  // places may come between this read and each next one.
+  if (of_part() && may_have_ && !chunk.chunk.at_limit) {
+    if (chunk.chunk.deliveries.empty() && !chunk.chunk.more) {
+      Ask(max_events, max_bytes, grant);
+    }
+    chunk.chunk.more |= may_have_ && granted_ == 0;
+  }
+  // A fetch waits for what it has asked for, also where this is not its answer.
+  chunk.chunk.storing |= kind_ == PeerReaderKind::kPartOfFetch && granted_ > 0;
   idle_ = !chunk.chunk.more;
   return std::move(chunk.chunk);
 }

@@ -72,6 +72,9 @@ class ReceivedChunks final : public PeerReader {
 
   void Add(PeerChunk chunk) ABSL_LOCKS_EXCLUDED(mu_);
   void Push(PeerChunk chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Asks for events, where there may be some.
+  void Ask(int max_events, int64_t max_bytes, std::optional<PeerGrant>* grant)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What is there without a chunk, of which some may be asked for.
   EventChunk TakePlace(int max_events, int64_t max_bytes,
                        std::optional<PeerGrant>* grant)

@@ -93,6 +93,8 @@ class GroupMember {
 
   int room() const { return std::min(window_ - held_.size(), held_.room()); }
   bool HasRoom() const { return room() > 0; }
+  // As far as it depends on this member alone.
+  bool HasWindow() const { return held_.size() < window_; }
 
   // Guarded by the group's lock.
   HeldEvents held_;

@@ -92,9 +92,11 @@ void MemberScheduler::EndTake(GroupMember* member) {
   Move(member, member->HasRoom() ? Turn::kIdle : Turn::kFull);
 }
 
+// What it may hold in all partitions others may have used up by now. Then it is to hear
+// that from Take, which tells its reader to come again.
 void MemberScheduler::OnRoom(GroupMember* member) {
   if (member->turn_ == Turn::kIdle || member->turn_ == Turn::kFull) {
-    EndTake(member);
+    Move(member, member->HasWindow() ? Turn::kIdle : Turn::kFull);
   }
 }
 

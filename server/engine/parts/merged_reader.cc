@@ -235,7 +235,8 @@ class MergedGroupReader final : public MergedReader {
         in_flight_(std::move(in_flight)) {}
 
   int64_t NextDueUs() const override {
-    return has_news_ ? NewsDueUs() : kNeverUs;
+    // What refreshes later wakes it.
+    return has_news_ && refreshing_ == 0 ? NewsDueUs() : kNeverUs;
   }
   void RefreshWatermark(int64_t now_us, int64_t max_age_us) override {
     if (refreshing_ == 0) delivered_from_us_ = delivered_us_;

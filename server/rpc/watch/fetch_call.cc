@@ -147,8 +147,9 @@ bool FetchCall::Pump(bool settled) {
   const int64_t now_us = hub_->clock()->NowUs();
   EventChunk chunk = Read(now_us);
   if (chunk.storing) {
-    AwaitStored(now_us);
-    return false;
+    // By now it may be stored.
+    if (!chunk.more) AwaitStored(now_us);
+    return chunk.more;
   }
   storing_us_ = 0;
   if (events_ == 0 && message_.lost == 0) {

@@ -22,6 +22,26 @@ GroupOptions SingleActive(bool is) {
   return options;
 }
 
+// What a member gives back in one partition, another one may have taken at once.
+TEST(MemberOfSeveralPartitionsTest, IsWokenWhereOthersHaveTakenItsRoom) {
+  GroupHarness harness;
+  std::shared_ptr<InFlightLimit> limit;
+  limit = std::make_shared<InFlightLimit>(1, [&] { limit->Add(); });
+  const auto member = harness.Join(limit);
+  harness.Die({"a"});
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#1"));
+  EXPECT_TRUE(limit->AwaitRoom());
+  member->TakeWakes();
+  ASSERT_TRUE(harness.Nack(1, 1).ok());
+  EXPECT_EQ(limit->held(), 1);
+  EXPECT_EQ(member->TakeWakes(), 1);
+  const EventChunk full = member->Take(harness.now_us());
+  EXPECT_THAT(full.deliveries, IsEmpty());
+  EXPECT_TRUE(full.at_limit);
+  limit->Remove();
+  EXPECT_THAT(harness.Take(member.get()), ElementsAre("a#2"));
+}
+
 TEST(SingleActiveTest, TheOldestGetsAllAndThenTheNextOne) {
   GroupHarness harness(SingleActive(true));
   const auto first = harness.Join();

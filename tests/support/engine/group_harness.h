@@ -87,6 +87,11 @@ class GroupHarness {
   std::unique_ptr<TestMember> Join(int max_in_flight = 1000) {
     return std::make_unique<TestMember>(group_.get(), max_in_flight);
   }
+  // Of a namespace's member, of which `in_flight` is.
+  std::unique_ptr<TestMember> Join(std::shared_ptr<InFlightLimit> in_flight) {
+    return std::make_unique<TestMember>(
+        group_.get(), 1000, JoinAs{.in_flight = std::move(in_flight)});
+  }
   std::unique_ptr<TestMember> Fetch(int max_events = 1000) {
     return std::make_unique<TestMember>(group_.get(), max_events,
                                         JoinAs{.fetches = true});
