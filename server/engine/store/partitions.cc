@@ -2,7 +2,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/crc32c.h"
 #include "server/engine/store/key_hash.h"
 #include "server/engine/store/namespace_options.h"
 #include "server/engine/store/partition_directory.h"
@@ -77,19 +76,6 @@ absl::Status ValidateMapName(absl::string_view map_name) {
       place.partition < kMaxPartitions &&
       PartitionName(place.namespace_name, place.partition) == map_name;
   return ValidateNamespaceName(canonical ? place.namespace_name : map_name);
-}
-
-absl::string_view HashTag(absl::string_view key) {
-  const size_t open = key.find('{');
-  if (open == absl::string_view::npos) return key;
-  const size_t close = key.find('}', open + 1);
-  if (close == absl::string_view::npos || close == open + 1) return key;
-  return key.substr(open + 1, close - open - 1);
-}
-
-int PartitionOfKey(absl::string_view key, int num_partitions) {
-  return static_cast<int>(Crc32c(0, HashTag(key)) %
-                          static_cast<uint32_t>(num_partitions));
 }
 
 }  // namespace timecache::server

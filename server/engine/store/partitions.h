@@ -1,4 +1,5 @@
-// Which partition of a namespace a key is in, and what the partitions are called.
+// What the partitions of a namespace are called. Which one a key is in:
+// server/base/key_partition.h.
 
 #ifndef TIMECACHED_SERVER_ENGINE_STORE_PARTITIONS_H_
 #define TIMECACHED_SERVER_ENGINE_STORE_PARTITIONS_H_
@@ -7,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "server/base/key_partition.h"
 
 namespace timecache::server {
 
@@ -46,15 +48,6 @@ uint32_t SlotOfMap(absl::string_view map_name, uint32_t slots);
 // OK if a map may be called so. Else, or for a partition that no namespace has,
 // as ValidateNamespaceName.
 absl::Status ValidateMapName(absl::string_view map_name);
-
-// What of a key decides its partition: as in Redis Cluster, what is between the
-// first { and the next } if that is not empty, or else all of it. So keys that are
-// to be changed atomically can be kept in one partition.
-absl::string_view HashTag(absl::string_view key);
-
-// CRC-32C of HashTag(key), modulo num_partitions: public, as clients may send a
-// call to a partition's owner. O(key).
-int PartitionOfKey(absl::string_view key, int num_partitions);
 
 }  // namespace timecache::server
 
