@@ -118,6 +118,7 @@ class FakeService final : public v1::TimeCacheService::Service,
   TIMECACHE_FORWARD(v1, NamespaceService, RotateNamespace)
   TIMECACHE_FORWARD(v1, NamespaceService, GetDeaths)
   TIMECACHE_FORWARD(v1, NamespaceService, GetHotKeys)
+  TIMECACHE_FORWARD(v1, NamespaceService, GetOwners)
   TIMECACHE_FORWARD(v1, GroupService, CreateGroup)
   TIMECACHE_FORWARD(v1, GroupService, GetGroup)
   TIMECACHE_FORWARD(v1, GroupService, ListGroups)

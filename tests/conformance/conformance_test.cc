@@ -61,7 +61,7 @@ std::string Scenario::address_;
 
 TEST_P(Scenario, ComesOut) {
   const auto& [scenario, batching] = GetParam();
-  Runner runner(address_, batching);
+  Runner runner(address_, {.batching = batching});
   try {
     runner.Run(scenario);
   } catch (const Mismatch& mismatch) {

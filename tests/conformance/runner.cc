@@ -11,10 +11,8 @@
 
 namespace timecache::conformance {
 
-Runner::Runner(const std::string& address, bool batching)
-    : client_(address, {.batching = batching}),
-      clock_(client_),
-      now_(absl::UnixEpoch()) {}
+Runner::Runner(const std::string& address, const ClientOptions& options)
+    : client_(address, options), clock_(client_), now_(absl::UnixEpoch()) {}
 
 void Runner::Run(const Json& scenario) {
   for (const auto& [name, value] : scenario.items()) {

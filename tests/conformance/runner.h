@@ -15,6 +15,7 @@
 #include "tests/conformance/recipes.h"
 #include "tests/conformance/streams.h"
 #include "timecache/client.h"
+#include "timecache/types.h"
 #include "timecache/virtual_clock.h"
 
 namespace timecache::conformance {
@@ -23,7 +24,7 @@ namespace timecache::conformance {
 // thread-safe.
 class Runner {
  public:
-  Runner(const std::string& address, bool batching);
+  Runner(const std::string& address, const ClientOptions& options);
 
   // Ends with a Mismatch.
   void Run(const Json& scenario);

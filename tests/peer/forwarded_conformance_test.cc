@@ -1,5 +1,6 @@
 // The scenarios of all clients against nodes each of which serves a third, with
-// namespaces of one partition and of several: what clients see is the same.
+// namespaces of one partition and of several: what clients see is the same, also where
+// they go to the owners themselves.
 
 #include <filesystem>
 #include <fstream>
@@ -19,6 +20,7 @@ namespace {
 
 struct PartitionsAndScenario {
   int partitions;
+  bool owner_routing;
   Json scenario;
 
   std::string name() const { return scenario["name"].get<std::string>(); }
@@ -28,7 +30,8 @@ void PrintTo(const PartitionsAndScenario& of, std::ostream* to) {
 }
 
 // Those for namespaces of so many partitions: without what left_out.json names.
-std::vector<PartitionsAndScenario> ScenariosOf(int partitions) {
+std::vector<PartitionsAndScenario> ScenariosOf(int partitions,
+                                               bool owner_routing = false) {
   std::map<std::string, Json> files;
   for (const auto& file :
        std::filesystem::recursive_directory_iterator(SCENARIOS)) {
@@ -44,7 +47,7 @@ std::vector<PartitionsAndScenario> ScenariosOf(int partitions) {
       if (partitions > 1 && left_out["several_partitions"].contains(name)) {
         continue;
       }
-      scenarios.push_back({partitions, scenario});
+      scenarios.push_back({partitions, owner_routing, scenario});
     }
   }
   return scenarios;
@@ -75,11 +78,12 @@ class Forwarded : public ::testing::TestWithParam<PartitionsAndScenario> {
 std::map<int, std::unique_ptr<test::ThreeNodes>> Forwarded::worlds_;
 
 TEST_P(Forwarded, ComesOutAsAtTheOwner) {
-  const auto& [partitions, scenario] = GetParam();
+  const auto& [partitions, owner_routing, scenario] = GetParam();
   const test::ThreeNodes& nodes = World(partitions);
   // Calls that share a stream, and single ones, at a node each.
   const bool batching = partitions > 1;
-  Runner runner(batching ? nodes.address() : nodes.other_address(), batching);
+  Runner runner(batching ? nodes.address() : nodes.other_address(),
+                {.batching = batching, .owner_routing = owner_routing});
   try {
     runner.Run(scenario);
   } catch (const Mismatch& mismatch) {
@@ -96,6 +100,11 @@ INSTANTIATE_TEST_SUITE_P(OnePartition, Forwarded,
                          ::testing::ValuesIn(ScenariosOf(1)), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(SeveralPartitions, Forwarded,
                          ::testing::ValuesIn(ScenariosOf(16)), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(OnePartitionRouted, Forwarded,
+                         ::testing::ValuesIn(ScenariosOf(1, true)), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(SeveralPartitionsRouted, Forwarded,
+                         ::testing::ValuesIn(ScenariosOf(16, true)),
+                         NameOfCase);
 
 }  // namespace
 }  // namespace timecache::conformance

@@ -50,6 +50,12 @@ class TestSlots {
     absl::MutexLock lock(&mu_);
     return owners_[slot];
   }
+  // Of the slot's owner; empty: none.
+  std::string OwnerAddress(size_t slot) const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    const size_t owner = owners_[slot];
+    return owner == kNobody ? "" : addresses_[owner];
+  }
   // To a node, or kNobody.
   void Move(size_t slot, size_t to) ABSL_LOCKS_EXCLUDED(mu_) {
     std::map<uint64_t, std::function<void()>> wakes;

@@ -1,10 +1,10 @@
 #include "tests/peer/three_nodes.h"
 
-#include <cstdint>
 #include <utility>
 
 #include "absl/synchronization/notification.h"
 #include "server/api/proto_namespace.h"
+#include "server/engine/store/partitions.h"
 #include "server/main/server_setup.h"
 
 namespace timecache::test {
@@ -82,6 +82,9 @@ absl::Status ThreeNodes::StartNode(size_t number, const std::string& address) {
   options.describe_slow_calls = [this](v1::ListSlowCallsResponse* calls) {
     server::DescribeSlowCalls(call_log_, calls);
   };
+  options.cluster.owners_of = [this](absl::string_view name, int partitions) {
+    return OwnersOf(name, partitions);
+  };
   options.peer_store = node.stores->hosted_maps();
   options.peer_whole_store = node.stores->hosted_homes();
   node.server.emplace(node.stores->store(), &clock_, std::move(options));
@@ -109,6 +112,22 @@ absl::Status ThreeNodes::CreateConfigured() {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> ThreeNodes::OwnersOf(absl::string_view namespace_name,
+                                              int partitions) const {
+  std::vector<std::string> addresses;
+  for (int i = 0; i < partitions; ++i) {
+    addresses.push_back(slots_.OwnerAddress(
+        server::SlotOfMap(server::PartitionName(namespace_name, i), kSlots)));
+  }
+  return addresses;
+}
+
+uint64_t ThreeNodes::forwarded_calls() const {
+  uint64_t calls = 0;
+  for (const Node& node : nodes_) calls += node.peers->counts().calls;
+  return calls;
 }
 
 void ThreeNodes::Drain() {

@@ -6,12 +6,14 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/base/clock.h"
 #include "server/engine/local_store.h"
 #include "server/engine/reaper.h"
@@ -53,6 +55,9 @@ class ThreeNodes {
     return nodes_.back().server->addresses().at(0);
   }
 
+  // Calls that a node had another one answer.
+  uint64_t forwarded_calls() const;
+
   // What a node's clients ask.
   server::Store* store(size_t node) { return nodes_[node].stores->store(); }
   TestSlots& slots() { return slots_; }
@@ -76,6 +81,9 @@ class ThreeNodes {
   std::vector<server::Store*> StoresOfSlots() const;
   absl::Status StartNode(size_t number, const std::string& address);
   absl::Status CreateConfigured();
+  // As ClusterSource::owners_of.
+  std::vector<std::string> OwnersOf(absl::string_view namespace_name,
+                                    int partitions) const;
 
   const config::v1::ServerConfig config_;
   server::ManualClock clock_;

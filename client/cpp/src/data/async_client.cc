@@ -1,15 +1,20 @@
 #include "timecache/async_client.h"
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "client/cpp/src/data/divided_batch.h"
 #include "client/cpp/src/data/operation_result.h"
 #include "client/cpp/src/data/requests.h"
+#include "client/cpp/src/owners/route.h"
 #include "client/cpp/src/rpc/async_call.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
@@ -58,12 +63,15 @@ class AsyncClient::State {
     while (calls_ > 0) ended_.Wait(&mu_);
   }
 
-  const std::string& ns() const { return client_.options().default_namespace; }
+  Client::Core& core() const { return *Client::Core::Of(client_); }
+  const ClientOptions& options() const { return client_.options(); }
+  const std::string& ns() const { return options().default_namespace; }
 
   // `take`: the result of a request and its response.
   template <typename DataCall, typename Done, typename TakeResult>
-  void Send(const DataCall& kind, typename DataCall::Request request,
-            const CallOptions& call, Done done, TakeResult take) {
+  void Send(Route route, const DataCall& kind,
+            typename DataCall::Request request, const CallOptions& call,
+            Done done, TakeResult take) {
     using Messages =
         Exchange<typename DataCall::Request, typename DataCall::Response>;
     auto exchange = std::make_shared<Messages>();
@@ -71,7 +79,7 @@ class AsyncClient::State {
     const Repeat repeat =
         MakeRepeatable(kind, client_.options(), exchange->request);
     AttemptAsync(
-        Client::Core::Of(client_)->endpoints, client_.options(), call, repeat,
+        std::move(route), client_.options(), call, repeat,
         [start = kind.start, exchange](Endpoint& endpoint,
                                        grpc::ClientContext* context,
                                        std::function<void(grpc::Status)> end) {
@@ -100,12 +108,12 @@ class AsyncClient::State {
     exchange->ns = ns();
     const Repeat repeat = MakeRepeatable(kind, options, *exchange->request);
     std::optional<SharedAttempts> attempts;
-    if (core->shared_calls.Takes(options, call, shared)) {
-      attempts.emplace(SharedAttempts{core->shared_calls, exchange->ns, shared,
-                                      exchange->is_shared});
+    if (SharedCalls::Takes(options, call, shared)) {
+      attempts.emplace(
+          SharedAttempts{exchange->ns, shared, exchange->is_shared});
     }
     AttemptAsync(
-        core->endpoints, options, call, repeat,
+        core->RouteTo(options, exchange->request->key()), options, call, repeat,
         [start = kind.start, exchange](Endpoint& endpoint,
                                        grpc::ClientContext* context,
                                        std::function<void(grpc::Status)> end) {
@@ -122,6 +130,33 @@ class AsyncClient::State {
           }
         },
         attempts);
+  }
+
+  // All at the same time; the last one that ends puts the answers together.
+  void SendParts(std::vector<BatchPart> parts, Repeat repeat,
+                 const CallOptions& call,
+                 const Done<std::vector<OperationResult>>& done) {
+    struct Joined {
+      std::vector<BatchPart> parts;
+      std::atomic<size_t> left;
+    };
+    auto joined = std::make_shared<Joined>();
+    joined->parts = std::move(parts);
+    joined->left = joined->parts.size();
+    auto ticket = std::make_shared<Ticket>(this);
+    for (BatchPart& part : joined->parts) {
+      AttemptAsync(
+          part.route, options(), call, repeat,
+          [&part](Endpoint& endpoint, grpc::ClientContext* context,
+                  std::function<void(grpc::Status)> end) {
+            endpoint.cache.async()->Execute(context, &part.request,
+                                            &part.response, std::move(end));
+          },
+          [ticket, joined, &part, done](absl::Status status) {
+            part.status = std::move(status);
+            if (--joined->left == 0) done(JoinResults(joined->parts));
+          });
+    }
   }
 
  private:
@@ -185,7 +220,8 @@ void AsyncClient::Contains(std::string_view key, Done<bool> done,
 void AsyncClient::Size(Done<SizeResult> done, const CallOptions& call) const {
   v1::SizeRequest request;
   request.set_namespace_(state_->ns());
-  state_->Send(kSize, std::move(request), call, std::move(done), Take);
+  state_->Send(state_->core().RouteHome(), kSize, std::move(request), call,
+               std::move(done), Take);
 }
 
 void AsyncClient::Touch(std::string_view key,
@@ -226,10 +262,15 @@ void AsyncClient::Execute(const Batch& batch,
   if (absl::Status status = CheckLimits(batch); !status.ok()) {
     return done(std::move(status));
   }
+  BatchRoutes routes = RoutesOf(state_->core(), state_->options(), batch);
+  if (!routes.parts.empty()) {
+    return state_->SendParts(std::move(routes.parts), RepeatOf(batch.proto()),
+                             call, std::move(done));
+  }
   v1::ExecuteRequest request = batch.proto();
   request.set_namespace_(state_->ns());
-  state_->Send(kExecute, std::move(request), call, std::move(done),
-               TakeResults);
+  state_->Send(std::move(routes.whole), kExecute, std::move(request), call,
+               std::move(done), TakeResults);
 }
 
 }  // namespace timecache

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/src/data/divided_batch.h"
 #include "client/cpp/src/data/operation_result.h"
+#include "client/cpp/src/owners/route.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/client_core.h"
 #include "client/cpp/src/rpc/rpc_status.h"
@@ -91,13 +93,24 @@ absl::StatusOr<std::vector<OperationResult>> Client::Execute(
     const Batch& batch, const CallOptions& call) const {
   if (batch.empty()) return std::vector<OperationResult>();
   if (absl::Status status = CheckLimits(batch); !status.ok()) return status;
+  const CallPlan plan(options_, call, RepeatOf(batch.proto()));
+  BatchRoutes routes = RoutesOf(*core_, options_, batch);
+  if (!routes.parts.empty()) {
+    return ExecuteParts(core_->endpoints, plan, routes.parts);
+  }
   v1::ExecuteRequest request = batch.proto();
   request.set_namespace_(options_.default_namespace);
-  auto response = Call(core_->endpoints, &Endpoint::cache,
-                       &v1::TimeCacheService::Stub::Execute, request,
-                       CallPlan(options_, call, RepeatOf(request)));
-  if (!response.ok()) return response.status();
-  return TakeResults(request, *response);
+  v1::ExecuteResponse response;
+  const absl::Status status =
+      AttemptEach(routes.whole, plan, [&](const Destination& to) {
+        return AttemptOnce(
+            *to.endpoints, plan,
+            [&](Endpoint& endpoint, grpc::ClientContext& context) {
+              return endpoint.cache.Execute(&context, request, &response);
+            });
+      });
+  if (!status.ok()) return status;
+  return TakeResults(request, response);
 }
 
 }  // namespace timecache

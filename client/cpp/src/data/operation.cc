@@ -20,17 +20,6 @@ bool IsAnswer(const v1::Operation& operation,
          static_cast<int>(operation.request_case()) + 1;
 }
 
-const std::string& KeyOf(const v1::Operation& operation) {
-  switch (operation.request_case()) {
-    case v1::Operation::kGet:
-      return operation.get().key();
-    case v1::Operation::kRemove:
-      return operation.remove().key();
-    default:
-      return operation.put().key();
-  }
-}
-
 template <typename Options, typename Request>
 void SetPrecondition(const Options& options, Request& request) {
   if (options.if_version) {
@@ -171,6 +160,29 @@ Operation Operation::Gather(std::string_view key, std::string_view part,
 size_t Operation::bytes() const {
   const size_t length = proto_->ByteSizeLong();
   return 1 + CodedOutputStream::VarintSize64(length) + length;  // 1: the tag.
+}
+
+const std::string& KeyOf(const v1::Operation& operation) {
+  switch (operation.request_case()) {
+    case v1::Operation::kGet:
+      return operation.get().key();
+    case v1::Operation::kRemove:
+      return operation.remove().key();
+    case v1::Operation::kContains:
+      return operation.contains().key();
+    case v1::Operation::kTouch:
+      return operation.touch().key();
+    case v1::Operation::kAppend:
+      return operation.append().key();
+    case v1::Operation::kCombine:
+      return operation.combine().key();
+    case v1::Operation::kGather:
+      return operation.gather().key();
+    case v1::Operation::kPut:
+    case v1::Operation::REQUEST_NOT_SET:
+      break;
+  }
+  return operation.put().key();
 }
 
 // A condition that held at first may not hold again.

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_CLIENT_CPP_SRC_DATA_OPERATION_RESULT_H_
 #define TIMECACHED_CLIENT_CPP_SRC_DATA_OPERATION_RESULT_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +14,8 @@
 #include "timecache/v1/data.pb.h"
 
 namespace timecache {
+
+const std::string& KeyOf(const v1::Operation& operation);
 
 // Reads the response of an operation, and moves the bytes out of it. INTERNAL
 // as its status if it is not a response of such an operation.

@@ -18,20 +18,21 @@ namespace {
 // perhaps a pause, each begun where the other has ended.
 class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
  public:
-  AsyncCall(Endpoints& endpoints, const ClientOptions& client,
-            const CallOptions& call, Repeat repeat, BeginAttempt begin,
-            EndCall end, const std::optional<SharedAttempts>& shared)
-      : endpoints_(endpoints),
-        options_(call),
+  AsyncCall(Route route, const ClientOptions& client, const CallOptions& call,
+            Repeat repeat, BeginAttempt begin, EndCall end,
+            const std::optional<SharedAttempts>& shared)
+      : options_(call),
         plan_(client, options_, repeat),
-        retries_(plan_, endpoints),
+        retries_(plan_, route.home()),
         begin_(std::move(begin)),
-        end_(std::move(end)) {
+        end_(std::move(end)),
+        route_(std::move(route)) {
     if (shared) shared_.emplace(*shared);
   }
 
   void Attempt() {
     if (IsCancelled()) return end_(retries_.Last(NotSent(CancelledByCaller())));
+    to_ = route_.Next();
     // Once a stream has it, all of it may be another thread's.
     if (shared_ && AttemptShared()) return;
     shared_.reset();
@@ -44,7 +45,7 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
   void AttemptAlone() {
     context_.emplace();
     Prepare(options_, plan_.deadline(), *context_);
-    endpoint_ = &endpoints_.current();
+    endpoint_ = &to_.endpoints->current();
     was_connected_ = endpoint_->connection.IsUp() || was_connected_;
     {
       absl::MutexLock lock(&mu_);
@@ -58,10 +59,11 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
 
   // False: no stream takes it.
   bool AttemptShared() {
-    const auto stream = shared_->calls.Find(shared_->ns, /*is_async=*/true);
+    const auto stream = to_.shared_calls->Find(shared_->ns, /*is_async=*/true);
     if (stream == nullptr || SteadyNow() >= plan_.deadline()) return false;
     was_connected_ = stream->IsOpen() ||
-                     endpoints_.current().connection.IsUp() || was_connected_;
+                     to_.endpoints->current().connection.IsUp() ||
+                     was_connected_;
     SharedCall& call = shared_->call;
     call.deadline = plan_.deadline();
     call.done = [self = shared_from_this()] { self->AfterShared(); };
@@ -80,7 +82,7 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
     ForgetCancellation();
     if (shared_->call.end == SharedCall::End::kAgain) return Attempt();
     const std::optional<absl::Status> status =
-        shared_->calls.Take(shared_->call, plan_);
+        to_.shared_calls->Take(shared_->call, plan_);
     if (!status) {
       shared_.reset();
       return AttemptAlone();
@@ -91,11 +93,13 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
 
   void AfterAttempt(const absl::Status& status) {
     ForgetCancellation();
-    if (!IsCancelled()) endpoints_.MoveOn(*endpoint_, status);
+    if (!IsCancelled()) to_.endpoints->MoveOn(*endpoint_, status);
     Ended(status);
   }
 
   void Ended(const absl::Status& status) {
+    // Not from here, where gRPC still has the context.
+    if (route_.GoesOn(status, options_)) return Pause(absl::ZeroDuration());
     if (!status.ok() && IsCancelled()) {
       const bool was_sent = !absl::IsCancelled(status) || MaybeApplied(status);
       return end_(was_sent ? CancelledByCaller()
@@ -128,7 +132,6 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
     cancel_.reset();
   }
 
-  Endpoints& endpoints_;
   const CallOptions options_;
   const CallPlan plan_;  // Refers to options_.
   Retries retries_;
@@ -136,7 +139,10 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
   const EndCall end_;
   std::optional<SharedAttempts> shared_;  // None: by RPCs of its own.
 
-  Endpoint* endpoint_ = nullptr;  // Of the last attempt.
+  Route route_;
+  // Of the last attempt.
+  Destination to_ = {};
+  Endpoint* endpoint_ = nullptr;
   // Of the last attempt, and of the pause after it. Destroyed before end_.
   std::optional<grpc::ClientContext> context_;
   std::optional<grpc::Alarm> alarm_;
@@ -151,15 +157,16 @@ class AsyncCall : public std::enable_shared_from_this<AsyncCall> {
 
 }  // namespace
 
-void AttemptAsync(Endpoints& endpoints, const ClientOptions& client,
+void AttemptAsync(Route route, const ClientOptions& client,
                   const CallOptions& call, Repeat repeat, BeginAttempt begin,
                   EndCall end, std::optional<SharedAttempts> shared) {
-  if (!endpoints.error().ok()) return end(NotSent(endpoints.error()));
+  const absl::Status& error = route.home().error();
+  if (!error.ok()) return end(NotSent(error));
   if (absl::Status status = CheckMetadata(call); !status.ok()) {
     return end(std::move(status));
   }
-  std::make_shared<AsyncCall>(endpoints, client, call, repeat, std::move(begin),
-                              std::move(end), shared)
+  std::make_shared<AsyncCall>(std::move(route), client, call, repeat,
+                              std::move(begin), std::move(end), shared)
       ->Attempt();
 }
 

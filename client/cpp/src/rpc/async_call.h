@@ -8,10 +8,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cpp/src/owners/route.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/endpoints.h"
 #include "client/cpp/src/shared/call_stream.h"
-#include "client/cpp/src/shared/shared_calls.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/status.h"
 #include "timecache/call_options.h"
@@ -29,7 +29,6 @@ using EndCall = std::function<void(absl::Status status)>;
 // A call that goes by streams as far as they go. What it refers to lives as long
 // as the call's EndCall.
 struct SharedAttempts {
-  SharedCalls& calls;
   const std::string& ns;
   SharedCall& call;
   bool& answered;  // Set where the answer is the SharedCall's.
@@ -41,8 +40,8 @@ struct SharedAttempts {
 // gRPC's threads, or before it returns if no attempt can start. `end` is
 // destroyed when gRPC has no reference to the call left.
 //
-// `endpoints` outlives the call, which copies the options.
-void AttemptAsync(Endpoints& endpoints, const ClientOptions& client,
+// What the route refers to outlives the call, which copies the options.
+void AttemptAsync(Route route, const ClientOptions& client,
                   const CallOptions& call, Repeat repeat, BeginAttempt begin,
                   EndCall end,
                   std::optional<SharedAttempts> shared = std::nullopt);

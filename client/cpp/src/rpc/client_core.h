@@ -3,16 +3,22 @@
 #ifndef TIMECACHED_CLIENT_CPP_SRC_RPC_CLIENT_CORE_H_
 #define TIMECACHED_CLIENT_CPP_SRC_RPC_CLIENT_CORE_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "client/cpp/src/data/requests.h"
 #include "client/cpp/src/events/shared_settles.h"
+#include "client/cpp/src/owners/owner_finder.h"
+#include "client/cpp/src/owners/route.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/endpoints.h"
+#include "client/cpp/src/shared/call_driver.h"
 #include "client/cpp/src/shared/call_stream.h"
 #include "client/cpp/src/shared/shared_calls.h"
 #include "grpcpp/client_context.h"
+#include "server/base/key_partition.h"
 #include "timecache/client.h"
 
 namespace timecache {
@@ -54,16 +60,17 @@ struct Client::Core {
     auto& request = *(shared.operation.get()->*kind.in_operation)();
     const Repeat repeat = MakeRepeatable(kind, options, request);
     const CallPlan plan(options, call, repeat);
+    Route route = RouteTo(options, request.key());
     typename DataCall::Response response;
     const auto unary = [&](Endpoint& endpoint, grpc::ClientContext& context) {
       request.set_namespace_(options.default_namespace);
       return (endpoint.cache.*kind.method)(&context, request, &response);
     };
-    bool is_shared = shared_calls.Takes(options, call, shared);
-    absl::Status status = is_shared
-                              ? shared_calls.Do(plan, options.default_namespace,
-                                                shared, unary, is_shared)
-                              : Attempt(endpoints, plan, unary);
+    bool is_shared = SharedCalls::Takes(options, call, shared);
+    absl::Status status = AttemptEach(route, plan, [&](const Destination& to) {
+      return to.shared_calls->AttemptOnce(plan, options.default_namespace,
+                                          shared, unary, is_shared);
+    });
     if (!status.ok()) return status;
     if (!is_shared) return TakeAnswer(response);
     const auto answer = ResponseIn(kind, request, shared.answer);
@@ -71,8 +78,25 @@ struct Client::Core {
     return TakeAnswer(**answer);
   }
 
+  Route RouteHome() { return Route({&endpoints, &shared_calls}); }
+  bool IsRouted(const ClientOptions& options) const {
+    return options.owner_routing && owners.CanRoute();
+  }
+  // Where calls on the key go. The options outlive it.
+  Route RouteTo(const ClientOptions& options, const std::string& key) {
+    if (!IsRouted(options)) return RouteHome();
+    return RouteToOwner(options, server::PartitionHash(key));
+  }
+  // `hash`: the key's PartitionHash.
+  Route RouteToOwner(const ClientOptions& options, uint32_t hash) {
+    return Route({&endpoints, &shared_calls}, owners, options.default_namespace,
+                 hash);
+  }
+
   Endpoints endpoints;
-  SharedCalls shared_calls{endpoints};
+  LazyCallDriver call_driver;
+  SharedCalls shared_calls{endpoints, call_driver};
+  OwnerFinder owners{endpoints, call_driver};
   SharedSettles shared_settles;
 };
 

@@ -19,6 +19,8 @@ namespace {
 constexpr absl::string_view kResolvedSchemes[] = {
     "unix:", "unix-abstract:", "ipv4:", "ipv6:", "dns:", "xds:", "vsock:"};
 
+}  // namespace
+
 absl::Status CheckAddress(absl::string_view address) {
   if (address.empty()) return absl::InvalidArgumentError("is empty");
   for (const absl::string_view scheme : kResolvedSchemes) {
@@ -26,8 +28,6 @@ absl::Status CheckAddress(absl::string_view address) {
   }
   return ValidateAddress(address);
 }
-
-}  // namespace
 
 absl::StatusOr<std::vector<std::string>> SplitAddresses(std::string_view text) {
   const std::string all(text);

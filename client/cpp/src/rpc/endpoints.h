@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/src/rpc/connection.h"
 #include "grpcpp/channel.h"
@@ -54,6 +55,9 @@ struct Endpoint {
 // not.
 absl::StatusOr<std::vector<std::string>> SplitAddresses(std::string_view text);
 
+// INVALID_ARGUMENT: gRPC cannot connect to it.
+absl::Status CheckAddress(absl::string_view address);
+
 // Whether a call failed because its node is not the owner.
 bool IsNotOwner(const absl::Status& status);
 
@@ -79,6 +83,8 @@ class Endpoints {
             absl::Status error = absl::OkStatus());
 
   const absl::Status& error() const { return error_; }
+  // Null: there are no channels but the caller's.
+  const ChannelMaker& make_channel() const { return make_channel_; }
   // How many addresses the caller gave.
   size_t size() const { return listed_.size(); }
   Endpoint& current() const {

@@ -15,39 +15,44 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/src/rpc/call.h"
 #include "client/cpp/src/rpc/endpoints.h"
+#include "client/cpp/src/shared/call_driver.h"
 #include "client/cpp/src/shared/call_stream.h"
 #include "timecache/call_options.h"
 #include "timecache/types.h"
 
 namespace timecache {
 
-// Most streams of a client for calls that block, and of those that do not: the
+// Most streams to a server for calls that block, and of those that do not: the
 // longest idle is closed for another one.
 inline constexpr size_t kSharedStreamsMax = 64;
 
-// Thread-safe. Of calls that do not block a thread runs all callbacks; it starts
-// with the first of them.
+// Those to one server, or to that of several which is called now. Thread-safe. Of
+// calls that do not block the driver's thread runs all callbacks.
 class SharedCalls {
  public:
-  // `endpoints` outlives it.
-  explicit SharedCalls(Endpoints& endpoints);
+  // Both outlive it, `endpoints` its calls.
+  SharedCalls(Endpoints& endpoints, LazyCallDriver& driver)
+      : endpoints_(endpoints), driver_(driver) {}
   // No call may be under way.
   ~SharedCalls();
 
   SharedCalls(const SharedCalls&) = delete;
   SharedCalls& operator=(const SharedCalls&) = delete;
 
-  // Whether the call is to go by a stream; moves into the operation what its
+  // Whether the call may go by a stream; moves into the operation what its
   // metadata says.
-  bool Takes(const ClientOptions& client, const CallOptions& call,
-             SharedCall& shared) const;
+  static bool Takes(const ClientOptions& client, const CallOptions& call,
+                    SharedCall& shared);
 
-  // All attempts of a call, by streams as far as they go, else by `unary`.
-  // `answered`: the answer is the SharedCall's.
-  absl::Status Do(const CallPlan& plan, const std::string& ns,
-                  SharedCall& shared, UnaryAttempt unary, bool& answered);
+  // An attempt of a call that Takes, by a stream, else by `unary`. `is_shared`: it
+  // may go by a stream; false once it has to go by its own RPC. After a success
+  // the answer is the SharedCall's if it still is true.
+  Attempted AttemptOnce(const CallPlan& plan, const std::string& ns,
+                        SharedCall& shared, UnaryAttempt unary,
+                        bool& is_shared);
 
-  // The stream of the namespace; null if all that there may be are in use.
+  // The stream of the namespace; null if there can be none, or all that there may
+  // be are in use.
   std::shared_ptr<CallStream> Find(const std::string& ns, bool is_async);
 
   // How an attempt ended that a stream has ended. Nothing: the call has to go by
@@ -55,18 +60,17 @@ class SharedCalls {
   std::optional<absl::Status> Take(SharedCall& shared, const CallPlan& plan);
 
  private:
-  class Driver;
   using Streams = absl::flat_hash_map<std::string, std::shared_ptr<CallStream>>;
 
   // Ends the longest idle one. False: all are in use.
   static bool Evict(Streams& streams);
 
   Endpoints& endpoints_;
+  LazyCallDriver& driver_;
   std::atomic<bool> is_off_{false};  // The server or the channel cannot.
   absl::Mutex mu_;
   Streams blocking_ ABSL_GUARDED_BY(mu_);
   Streams driven_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<Driver> driver_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace timecache
