@@ -37,6 +37,10 @@ class Load:
     seconds: float | None = None
     rate: int | None = None
     deadline_unix_ms: int | None = None
+    # Threads that make calls of one client of ours, in place of connections; a depth is
+    # that of a batch then. And whether the client goes to the owners itself.
+    callers: int | None = None
+    owner_routing: bool = False
     # Of Redis: how many must have a write before it is answered.
     wait_replicas: int | None = None
 
@@ -66,11 +70,17 @@ class Load:
             flags += ["--ttl", f"{self.ttl_ms}ms"]
         # A message of `depth` operations, answered before the next is sent: what a
         # pipeline of that depth is to the peers.
-        flags += ["--batch", self.depth, "--depth", 1]
+        flags += ["--batch", self.depth]
+        if self.callers:
+            flags += ["--callers", self.callers]
+            flags += ["--owner-routing"] if self.owner_routing else []
+        else:
+            flags += ["--depth", 1]
         return flags + self._common(timeline)
 
     def _common(self, timeline):
-        flags = ["--connections", self.connections, "--keys", self.keys,
+        flags = [] if self.callers else ["--connections", self.connections]
+        flags += ["--keys", self.keys,
                  "--order", self.order, "--key-bytes", self.key_bytes,
                  "--value-bytes", self.value_bytes]
         if self.operations:

@@ -2,12 +2,14 @@
 
 One server beside itself: a namespace of one partition and one of sixteen. A cluster of two
 nodes and one slot, each called in turn: the owner, and the other one, which forwards. And a
-cluster of three nodes that share sixteen slots, beside one server. The namespaces are MEMORY,
+cluster of three nodes that share sixteen slots, beside one server. Both also by callers of
+one client, in turns with a client that goes to the owners itself. The namespaces are MEMORY,
 so that nothing but these is measured; brokers keep the cluster's membership alone. All run
 for the whole time, on the same cores.
 """
 
 import contextlib
+import dataclasses
 import re
 
 from .. import clusters, figures, loads, servers
@@ -26,6 +28,9 @@ DIRECT = "the owner"
 FORWARDED = "the other node"
 # Of the direct one's CPU, both nodes together.
 FORWARDED_BATCH_CPU = 1.6
+ROUTED = "a client with owner routing"
+# Of the direct client's CPU, all nodes, or the clients.
+ROUTED_CPU = 1.1
 NODES = 3
 ALONE = "one server, 16 partitions"
 ANY = "any of three nodes"
@@ -39,8 +44,8 @@ def _seconds(bench):
 
 
 def estimate_seconds(bench):
-    turns = 3 * len(DEPTHS) * 2
-    return 80 + bench.repeats * 2 * turns * (_seconds(bench) + 1)
+    turns = len(DEPTHS) * 2 * (3 * 2 + 2 * 3)
+    return 80 + bench.repeats * turns * (_seconds(bench) + 1)
 
 
 class _Called:
@@ -93,6 +98,34 @@ def _turns(bench, rows, data, targets, goals):
                 [run[used] for run in runs[base]], goals.get(depth)))
 
 
+def _routed_turns(bench, rows, data, targets):
+    """Calls of one client at each of the targets, the first of which is the measure, and
+    of one with owner routing at the last."""
+    base, name = targets
+    for depth in DEPTHS:
+        for put_percent, verb in ((100, "put"), (0, "get")):
+            what = f"{verb} x {depth} by {CALLERS} callers"
+            load = loads.Load(put_percent=put_percent, keys=KEYS, depth=depth,
+                              callers=CALLERS, seconds=_seconds(bench))
+            routed = dataclasses.replace(load, owner_routing=True)
+            each = {target: (server, load) for target, server in targets.items()}
+            each[ROUTED] = (targets[name], routed)
+            runs = data[f"{name} and {ROUTED}, {what}"] = bench.turns(what, {
+                which: lambda with_load=with_load: loads.drive(bench, *with_load)
+                for which, with_load in each.items()})
+            for which in (name, ROUTED):
+                rows.append(figures.compared(f"{which}: {what}", "operations/s",
+                                             loads.rates(runs[which]), base,
+                                             loads.rates(runs[base])))
+                for side in ("server", "client"):
+                    used = f"{side}_cpu_us_per_operation"
+                    rows.append(figures.compared(
+                        f"{which}: {what}, {side} CPU", "us/operation",
+                        [run[used] for run in runs[which]], base,
+                        [run[used] for run in runs[base]],
+                        figures.at_most(ROUTED_CPU) if which == ROUTED else None))
+
+
 def run(bench):
     rows, data = [], {}
     with servers.Timecached(bench) as server:
@@ -118,6 +151,7 @@ def run(bench):
         loads.fill(bench, targets[DIRECT], KEYS)
         _turns(bench, rows, data, targets,
                {DEPTHS[0]: figures.at_most(FORWARDED_BATCH_CPU)})
+        _routed_turns(bench, rows, data, targets)
     with contextlib.ExitStack() as stack:
         alone = stack.enter_context(servers.Timecached(bench))
         brokers = stack.enter_context(clusters.Brokers(bench))
@@ -132,6 +166,7 @@ def run(bench):
         for each in targets.values():
             loads.fill(bench, each, KEYS)
         _turns(bench, rows, data, targets, {})
+        _routed_turns(bench, rows, data, targets)
         _messages(bench, rows, targets[ANY])
     return Outcome(rows, data)
 
@@ -140,7 +175,7 @@ def plot(data, canvas):
     with canvas.figure(NAME, TITLE, columns=1, width=8) as (axes,):
         series = {}
         for i, runs in enumerate(data.values()):
-            base, name = runs
+            base, *_, name = runs
             series.setdefault("CPU beside one partition, or the owner", {})[i] = (
                 figures.Spread.of_ratios(
                     [run["server_cpu_us_per_operation"] for run in runs[name]],

@@ -32,6 +32,14 @@ class LoadTest(unittest.TestCase):
         flags = loads.Load(put_percent=0, operations=1).timecachectl_flags("a", "b", None)
         self.assertEqual(flags[flags.index("--mix") + 1], "get=100")
 
+    def test_callers_are_of_one_client(self):
+        flags = loads.Load(callers=4, depth=100, owner_routing=True,
+                           operations=1).timecachectl_flags("a", "b", None)
+        self.assertEqual(flags[flags.index("--callers") + 1], 4)
+        self.assertEqual(flags[flags.index("--batch") + 1], 100)
+        self.assertIn("--owner-routing", flags)
+        self.assertNotIn("--connections", flags)
+        self.assertNotIn("--depth", flags)
 
     def test_atomic_operations_have_the_names_of_each(self):
         load = loads.Load(write="combine", operations=1)

@@ -11,6 +11,8 @@
 #include "absl/time/time.h"
 #include "client/cli/bench/bench_message.h"
 #include "client/cli/bench/bench_sender.h"
+#include "timecache/batch.h"
+#include "timecache/operation.h"
 
 namespace timecache::cli {
 namespace {
@@ -44,13 +46,15 @@ class BenchCaller {
         key_(BenchKey(options)),
         value_(options.value_bytes, 'v') {}
 
-  // Whether it found the key, of those that may miss.
+  // The next call, or the next batch. Counts whether it found the key, of those
+  // that may miss; errors of a batch's operations only.
   absl::Status Next(const Client& client, BenchCounts& counts) {
-    WriteDigits(keys_.Next(), options_.key_digits(),
-                &key_[kBenchKeyPrefix.size()]);
-    const auto& ttl = options_.ttl;
+    if (options_.batch > 1) return Execute(client, counts);
+    counts.results = 1;
     const size_t number = calls_++;
-    switch (period_[number % period_.size()]) {
+    const BenchKind kind = NextKey(number);
+    const auto& ttl = options_.ttl;
+    switch (kind) {
       case BenchKind::kPut:
         return client.Put(key_, value_, {.ttl = ttl}).status();
       case BenchKind::kGet:
@@ -82,6 +86,62 @@ class BenchCaller {
   }
 
  private:
+  BenchKind NextKey(size_t number) {
+    WriteDigits(keys_.Next(), options_.key_digits(),
+                &key_[kBenchKeyPrefix.size()]);
+    return period_[number % period_.size()];
+  }
+
+  Operation NextOperation() {
+    const size_t number = calls_++;
+    const BenchKind kind = NextKey(number);
+    const auto& ttl = options_.ttl;
+    switch (kind) {
+      case BenchKind::kPut:
+        return Operation::Put(key_, value_, {.ttl = ttl});
+      case BenchKind::kGet:
+        return Operation::Get(key_);
+      case BenchKind::kRemove:
+        return Operation::Remove(key_);
+      case BenchKind::kContains:
+        return Operation::Contains(key_);
+      case BenchKind::kTouch:
+        return Operation::Touch(key_, {.ttl = ttl});
+      case BenchKind::kAppend:
+        return Operation::Append(key_, value_, {.ttl = ttl});
+      case BenchKind::kCombine:
+        return Operation::Combine(key_, Combination::kAdd, 1, {.ttl = ttl});
+      case BenchKind::kGather:
+        break;
+    }
+    return Operation::Gather(key_, std::to_string(number % kBenchParts), value_,
+                             {.expected_parts = kBenchParts, .ttl = ttl});
+  }
+
+  absl::Status Execute(const Client& client, BenchCounts& counts) {
+    const size_t first = calls_;
+    batch_.Clear();
+    while (batch_.size() < options_.batch) batch_.Add(NextOperation());
+    const auto results = client.Execute(batch_);
+    if (!results.ok()) return results.status();
+    counts.results = results->size();
+    absl::Status error;
+    for (size_t i = 0; i < results->size(); ++i) {
+      const OperationResult& result = (*results)[i];
+      if (!result.status.ok()) {
+        ++counts.errors;
+        if (error.ok()) error = result.status;
+      } else if (MayMiss(period_[(first + i) % period_.size()])) {
+        ++(result.found ? counts.hits : counts.misses);
+      }
+    }
+    return error;
+  }
+
+  static bool MayMiss(BenchKind kind) {
+    return kind >= BenchKind::kGet && kind <= BenchKind::kTouch;
+  }
+
   template <typename Found>
   static absl::Status Count(const absl::StatusOr<Found>& found,
                             BenchCounts& counts) {
@@ -95,6 +155,7 @@ class BenchCaller {
   size_t calls_;
   std::string key_;
   const std::string value_;
+  Batch batch_;
 };
 
 }  // namespace
@@ -104,7 +165,8 @@ absl::Status BenchCallers::Run() {
                                    {.default_namespace = options_.ns,
                                     .timeout = options_.timeout,
                                     .retry = {.max_attempts = 1},
-                                    .batching = !options_.is_unary});
+                                    .batching = !options_.is_unary,
+                                    .owner_routing = options_.owner_routing});
   if (!client.ok()) return client.status();
   // Connects, unmeasured.
   if (absl::Status status = client->Size().status(); !status.ok()) {
@@ -130,11 +192,12 @@ absl::Status BenchCallers::Run() {
 
 void BenchCallers::Call(const Client& client, size_t caller) {
   BenchCaller calls(options_, caller);
+  const auto batch = static_cast<int64_t>(options_.batch);
   std::vector<Answer> answers;
   int64_t noted_ns = SteadyNs();
   for (int64_t now_ns = noted_ns; now_ns < end_ns_ && !over_ && !interrupted_ &&
-                                  --operations_left_ >= 0;) {
-    Answer answer = {.counts = {.results = 1}};
+                                  operations_left_.fetch_sub(batch) > 0;) {
+    Answer answer;
     const absl::Status status = calls.Next(client, answer.counts);
     if (!status.ok()) {
       over_ = true;
@@ -142,7 +205,8 @@ void BenchCallers::Call(const Client& client, size_t caller) {
         Fail(status);
         break;
       }
-      answer.counts.errors = 1;
+      answer.counts.results = options_.batch;
+      answer.counts.errors = std::max<uint64_t>(answer.counts.errors, 1);
       absl::MutexLock lock(&mu_);
       tally_.AddError(status);
     }

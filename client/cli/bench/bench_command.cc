@@ -117,6 +117,8 @@ int Report(const Context& context, const BenchOptions& options, const Run& run,
   return kExitOperationFailed;
 }
 
+constexpr size_t kDefaultBatch = 100;
+
 // Puts every key once, unmeasured.
 BenchOptions FillOptions(const BenchOptions& options) {
   constexpr size_t kBatchBytes = 1 << 20;
@@ -275,7 +277,8 @@ constexpr char kFooter[] =
     R"(A message of one operation is a unary call of its own; one of more goes through
 Pipeline, or, with --unary, is an Execute call. --callers measures what a program
 does instead: so many threads, each with one plain call after the other, of one
-client, whose calls share a stream or, with --unary, are RPCs. Latency is of a message: from its
+client, whose calls share a stream or, with --unary, are RPCs, or with --batch are
+Execute calls. Latency is of a message: from its
 sending to its answer; with --rate, from when it was due, so that the
 latency of messages delayed by a server stall counts. --rate keeps one core
 busy.
@@ -293,6 +296,7 @@ Examples:
   timecachectl bench --fill --mix get=100 --batch 1 --connections 50
   timecachectl bench -n sessions --mix get=100 --keys 1000
   timecachectl bench --callers 16 --seconds 5
+  timecachectl bench --callers 16 --batch 100 --owner-routing
   timecachectl bench --rate 100000 --batch 10 --connections 4 --timeline t.jsonl)";
 
 void AddLoadFlags(CLI::App& bench, BenchOptions& options) {
@@ -332,9 +336,15 @@ void AddPaceFlags(CLI::App& bench, BenchOptions& options) {
           .add_option("--callers", options.callers,
                       "Threads that make plain calls of one client")
           ->check(CLI::Range(size_t{1}, kMaxCallers));
-  bench.add_option("--batch", options.batch, "Operations of a message (100)")
-      ->check(CLI::Range(size_t{1}, kMaxRequestOperations))
-      ->excludes(callers);
+  bench
+      .add_flag("--owner-routing", options.owner_routing,
+                "The callers' client sends each call to the node that owns the "
+                "key, of nodes that share the ownership")
+      ->needs(callers);
+  bench
+      .add_option("--batch", options.batch,
+                  "Operations of a message (100), or of a caller's call (1)")
+      ->check(CLI::Range(size_t{1}, kMaxRequestOperations));
   bench.add_flag("--unary", options.is_unary,
                  "Send messages as Execute calls instead of by Pipeline, and "
                  "plain calls as RPCs");
@@ -381,6 +391,7 @@ void AddPaceFlags(CLI::App& bench, BenchOptions& options) {
 
 void AddBenchCommand(CLI::App& app, Context& context) {
   auto options = std::make_shared<BenchOptions>();
+  options->batch = 0;  // Not given.
   CLI::App* bench = app.add_subcommand(
       "bench", "Put a server under load, and measure its speed");
   AddLoadFlags(*bench, *options);
@@ -390,7 +401,7 @@ void AddBenchCommand(CLI::App& app, Context& context) {
   bench->preparse_callback(
       [&app](size_t) { app.get_option("--namespace")->envname(""); });
   OnRun(bench, context, options, RunBench, [](BenchOptions& given) {
-    if (given.callers > 0) given.batch = 1;
+    if (given.batch == 0) given.batch = given.callers > 0 ? 1 : kDefaultBatch;
     if (given.batch == 1 && given.callers == 0) given.is_unary = true;
     if (given.operations > 0) given.duration = kMaxDuration;
     CheckTogether(given);

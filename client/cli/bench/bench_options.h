@@ -53,8 +53,10 @@ struct BenchOptions {
   bool is_unary = false;
   size_t connections = 1;
   size_t depth = 1;  // Messages in flight on a connection.
-  // Threads that make plain calls of one client, in place of messages; 0: none.
+  // Threads that make plain calls of one client, or with a batch its Execute, in
+  // place of messages; 0: none.
   size_t callers = 0;
+  bool owner_routing = false;  // Of callers.
   // Operations per second that are sent whatever the answers do; 0: each answer
   // lets the next message go.
   double rate = 0;

@@ -33,6 +33,7 @@ double CpuNsPerOperation(const BenchResult& result) {
 }
 
 std::string_view TransportOf(const BenchOptions& options) {
+  if (options.callers > 0 && options.batch > 1) return "execute";
   if (options.callers > 0) return options.is_unary ? "unary" : "calls";
   if (!options.is_unary) return "pipeline";
   return options.batch > 1 ? "execute" : "unary";
@@ -60,6 +61,7 @@ Json SettingsToJson(const BenchOptions& options) {
                    {"connections", options.connections},
                    {"depth", options.depth},
                    {"callers", options.callers},
+                   {"owner_routing", options.owner_routing},
                    {"rate", options.rate}};
   if (options.ttl) settings["ttl_ms"] = absl::ToInt64Milliseconds(*options.ttl);
   return settings;
@@ -84,6 +86,16 @@ std::string LatencyText(const LatencyHistogram& latencies) {
   return absl::StrJoin(parts, ", ");
 }
 
+std::string CallersText(const BenchOptions& options) {
+  const std::string how = options.batch > 1
+                              ? absl::StrCat("each by Execute calls of ",
+                                             Plural(options.batch, "operation"))
+                          : options.is_unary ? "each by unary calls"
+                                             : "whose calls share a stream";
+  return absl::StrCat(Plural(options.callers, "caller"), " of one client, ",
+                      how, options.owner_routing ? ", to the owners" : "");
+}
+
 std::string SettingsText(const BenchOptions& options) {
   std::vector<std::string> mix;
   for (size_t k = 0; k < kBenchKinds; ++k) {
@@ -93,9 +105,7 @@ std::string SettingsText(const BenchOptions& options) {
   }
   const std::string how =
       options.callers > 0
-          ? absl::StrCat(Plural(options.callers, "caller"), " of one client, ",
-                         options.is_unary ? "each by unary calls"
-                                          : "whose calls share a stream")
+          ? CallersText(options)
           : absl::StrCat(Plural(options.connections, "connection"), ", ",
                          Plural(options.depth, "message"),
                          " in flight on each, of ",

@@ -73,7 +73,18 @@ TEST_F(BenchCliTest, CallersMakePlainCallsOfOneClient) {
                     "remove=20,contains=20,touch=20,append=20,combine=20"});
   EXPECT_EQ(result["settings"]["transport"], "unary");
   EXPECT_EQ(service_->pipeline_requests().size(), requests);
-  EXPECT_EQ(Run({"--callers", "2", "--batch", "2"}).code, 2);
+}
+
+TEST_F(BenchCliTest, CallersSendBatches) {
+  const json result =
+      RunJson({"--callers", "1", "--batch", "8", "--operations", "60",
+               "--owner-routing", "--keys", "10", "--mix", "put=50,get=50"});
+  EXPECT_EQ(result["operations"], 64);
+  EXPECT_EQ(result["messages"], 8);
+  EXPECT_EQ(result["hits"].get<int>() + result["misses"].get<int>(), 32);
+  EXPECT_EQ(result["settings"]["transport"], "execute");
+  EXPECT_EQ(result["settings"]["owner_routing"], true);
+  EXPECT_EQ(Run({"--owner-routing"}).code, 2);
 }
 
 TEST_F(BenchCliTest, DoesEachKindOneByOneAndInBatches) {
