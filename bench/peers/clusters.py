@@ -20,6 +20,7 @@ NAME = "bench"
 JAVA = ("-Xmx512m", "-XX:TieredStopAtLevel=4")
 START_SECONDS = 60
 POLL_SECONDS = 0.01
+OWNED_SLOTS = rf'timecache_cluster_owned_slots{{cluster="{NAME}"}}'
 HAS_STANDBY = f'timecache_cluster_ready_standbys{{cluster="{NAME}"}} 1\n'
 
 
@@ -109,6 +110,14 @@ class Node(servers.Timecached):
         """Until another node would take over at once."""
         _await(lambda: HAS_STANDBY in self._answers("/metrics"),
                "a standby that has all of the log", seconds)
+
+
+def await_balance(nodes):
+    """Until no slot moves any more: a move ends the MEMORY namespaces in it."""
+    def is_even():
+        owned = [node.metric(OWNED_SLOTS) for node in nodes]
+        return max(owned) - min(owned) <= 1
+    _await(is_even, "slots that are shared evenly")
 
 
 class RedisCluster:

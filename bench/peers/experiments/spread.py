@@ -34,7 +34,6 @@ ROUTED_CPU = 1.1
 NODES = 3
 ALONE = "one server, 16 partitions"
 ANY = "any of three nodes"
-OWNED = 'timecache_cluster_owned_slots{cluster="bench"}'
 SENT = 'timecache_cluster_peer_messages_sent_total{cluster="bench"}'
 RECEIVED = 'timecache_cluster_peer_messages_received_total{cluster="bench"}'
 
@@ -144,7 +143,7 @@ def run(bench):
         other.await_ready()
         nodes = (owner, other)
         # Whichever has come to own the slot.
-        owner, other = sorted(nodes, key=lambda node: -node.metric(re.escape(OWNED)))
+        owner, other = sorted(nodes, key=lambda node: -node.metric(clusters.OWNED_SLOTS))
         named = owner.create("memory", "memory")
         targets = {DIRECT: _Called(named, nodes),
                    FORWARDED: _Called(other.other_namespace("memory"), nodes)}
@@ -160,6 +159,7 @@ def run(bench):
             for i in range(NODES)]
         for node in nodes:
             node.await_ready()
+        clusters.await_balance(nodes)
         named = nodes[0].create("spread", "memory", "--partitions", PARTITIONS)
         targets = {ALONE: alone.create("spread", "memory", "--partitions", PARTITIONS),
                    ANY: _Called(named, nodes)}
