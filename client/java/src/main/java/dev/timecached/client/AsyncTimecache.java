@@ -1,7 +1,6 @@
 package dev.timecached.client;
 
 import com.google.protobuf.ByteString;
-import dev.timecached.v1.ExecuteRequest;
 import dev.timecached.v1.SizeRequest;
 import dev.timecached.v1.TimeCacheServiceGrpc;
 import java.util.List;
@@ -269,26 +268,6 @@ public final class AsyncTimecache {
 
   /** {@link TimecacheClient#execute}: the future completes when all of the batch's have. */
   public CompletableFuture<Void> execute(Batch batch) {
-    ExecuteRequest request = batch.begin(namespace);
-    if (request.getOperationsCount() == 0) {
-      return CompletableFuture.completedFuture(null);
-    }
-    CompletableFuture<Void> future =
-        rpc.start(
-            TimeCacheServiceGrpc.getExecuteMethod(),
-            request,
-            batch.isSafe(),
-            answer -> {
-              batch.complete(answer);
-              return null;
-            },
-            batch.keep(rpc.tracesEntries));
-    future.whenComplete(
-        (nothing, why) -> {
-          if (why != null) {
-            batch.fail(TimecacheException.of(why));
-          }
-        });
-    return future;
+    return BatchCalls.start(rpc, namespace, batch);
   }
 }

@@ -1,11 +1,11 @@
 package dev.timecached.client;
 
-import dev.timecached.v1.ExecuteRequest;
-import dev.timecached.v1.ExecuteResponse;
+import com.google.protobuf.ByteString;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.BiFunction;
 
 /**
  * Operations on one namespace to be done in one round trip, by {@link TimecacheClient#execute}. Not
@@ -17,6 +17,9 @@ import java.util.function.BiFunction;
  * <p>To be executed once. Not thread-safe.
  */
 public final class Batch {
+  /** Of one request: more are refused. */
+  private static final int OPERATIONS_MAX = 4096;
+
   private final List<Pending<?>> pending = new ArrayList<>();
   private boolean isExecuted;
   private boolean isAtomic;
@@ -51,51 +54,38 @@ public final class Batch {
     return pending.size();
   }
 
-  ExecuteRequest begin(String namespace) {
+  /** The requests that it takes; none if it is empty. */
+  List<BatchPart> begin(Rpc rpc, String namespace) {
     if (isExecuted) {
       throw new IllegalStateException("a batch is executed once");
     }
     isExecuted = true;
-    ExecuteRequest.Builder request =
-        ExecuteRequest.newBuilder().setNamespace(namespace).setAtomic(isAtomic);
-    pending.forEach(one -> request.addOperations(one.operation().toProto(null)));
-    return request.build();
+    if (pending.isEmpty()) {
+      return List.of();
+    }
+    NamespaceOwners owners = rpc.ownersIn(namespace);
+    if (owners == null || pending.size() > OPERATIONS_MAX) {
+      return List.of(whole(null, namespace));
+    }
+    if (isAtomic) {
+      List<ByteString> keys = pending.stream().map(one -> one.operation().key()).toList();
+      return List.of(whole(owners.ofAll(keys), namespace));
+    }
+    Map<OwnerNode, List<Pending<?>>> byOwner = new LinkedHashMap<>();
+    for (Pending<?> one : pending) {
+      byOwner.computeIfAbsent(owners.of(one.operation().key()), owner -> new ArrayList<>()).add(one);
+    }
+    return byOwner.entrySet().stream()
+        .map(part -> BatchPart.of(part.getKey(), namespace, false, part.getValue()))
+        .toList();
+  }
+
+  private BatchPart whole(OwnerNode owner, String namespace) {
+    return BatchPart.of(owner, namespace, isAtomic, pending);
   }
 
   /** Whether all of it may be done twice. */
   boolean isSafe() {
     return pending.stream().allMatch(one -> one.operation().isSafe());
-  }
-
-  /** Puts a traceparent into the operations that are to keep one. Null: none is. */
-  BiFunction<ExecuteRequest, String, ExecuteRequest> keep(boolean tracesEntries) {
-    if (pending.stream().noneMatch(one -> one.operation().traces(tracesEntries))) {
-      return null;
-    }
-    return (request, traceparent) -> {
-      ExecuteRequest.Builder kept = request.toBuilder();
-      for (int i = 0; i < pending.size(); ++i) {
-        if (pending.get(i).operation().traces(tracesEntries)) {
-          kept.setOperations(i, pending.get(i).operation().toProto(traceparent));
-        }
-      }
-      return kept.build();
-    };
-  }
-
-  /**
-   * @throws TimecacheException if it is no answer to this; the futures then have it, too
-   */
-  void complete(ExecuteResponse response) {
-    if (response.getResultsCount() != pending.size()) {
-      throw TimecacheException.mismatch("operations");
-    }
-    for (int i = 0; i < pending.size(); ++i) {
-      pending.get(i).complete(response.getResults(i));
-    }
-  }
-
-  void fail(TimecacheException why) {
-    pending.forEach(one -> one.future().completeExceptionally(why));
   }
 }

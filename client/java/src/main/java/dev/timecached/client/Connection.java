@@ -101,6 +101,11 @@ final class Connection {
     return state == ConnectivityState.TRANSIENT_FAILURE || state == ConnectivityState.SHUTDOWN;
   }
 
+  /** Whether there is a connection, as far as gRPC knows. */
+  boolean isReady() {
+    return channel == null || channel.getState(false) == ConnectivityState.READY;
+  }
+
   /** Whether its owner has closed it: there will be no connection any more. */
   boolean isShutdown() {
     return channel != null && channel.isShutdown();
@@ -112,7 +117,7 @@ final class Connection {
    * answer at once. Returns whether there is a connection, as far as gRPC knows.
    */
   CompletableFuture<Boolean> await() {
-    if (channel == null || channel.getState(false) == ConnectivityState.READY) {
+    if (isReady()) {
       return UP;
     }
     synchronized (this) {

@@ -30,6 +30,7 @@ final class Endpoints {
   private volatile Connection current;
   final SharedStreams streams;
   final SharedSettles settles = new SharedSettles();
+  private Owners owners; // Null: calls do not go to owners. Set before the first.
 
   // Guarded by this.
   private final Map<String, Connection> connections = new HashMap<>();
@@ -90,12 +91,25 @@ final class Endpoints {
     return current;
   }
 
+  /** Null: calls do not go to owners. */
+  Owners owners() {
+    return owners;
+  }
+
+  /** Before the first call. */
+  void callOwners(Owners owners) {
+    this.owners = owners;
+  }
+
   /** Closes all, and waits a moment for them to end. */
   void close() {
     List<ManagedChannel> channels = new ArrayList<>();
     synchronized (this) {
       closed = true;
       connections.values().forEach(connection -> channels.add(connection.channel()));
+    }
+    if (owners != null) {
+      channels.addAll(owners.close());
     }
     channels.forEach(ManagedChannel::shutdownNow);
     long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(1);

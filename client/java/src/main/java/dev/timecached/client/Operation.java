@@ -41,6 +41,7 @@ public final class Operation<R> {
   /** What the operations of one kind have in common. */
   private record Kind<Q, A>(
       MethodDescriptor<Q, A> method,
+      Function<Q, ByteString> key,
       Predicate<Q> isSafe,
       BiFunction<Q, String, Q> in,
       BiFunction<dev.timecached.v1.Operation.Builder, Q, dev.timecached.v1.Operation.Builder> set,
@@ -50,6 +51,7 @@ public final class Operation<R> {
   private static final Kind<PutRequest, PutResponse> PUT =
       new Kind<>(
           TimeCacheServiceGrpc.getPutMethod(),
+          PutRequest::getKey,
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setPut,
@@ -62,6 +64,7 @@ public final class Operation<R> {
   private static final Kind<GetRequest, GetResponse> GET =
       new Kind<>(
           TimeCacheServiceGrpc.getGetMethod(),
+          GetRequest::getKey,
           request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setGet,
@@ -71,6 +74,7 @@ public final class Operation<R> {
   private static final Kind<RemoveRequest, RemoveResponse> REMOVE =
       new Kind<>(
           TimeCacheServiceGrpc.getRemoveMethod(),
+          RemoveRequest::getKey,
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setRemove,
@@ -80,6 +84,7 @@ public final class Operation<R> {
   private static final Kind<ContainsRequest, ContainsResponse> CONTAINS =
       new Kind<>(
           TimeCacheServiceGrpc.getContainsMethod(),
+          ContainsRequest::getKey,
           request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setContains,
@@ -89,6 +94,7 @@ public final class Operation<R> {
   private static final Kind<TouchRequest, TouchResponse> TOUCH =
       new Kind<>(
           TimeCacheServiceGrpc.getTouchMethod(),
+          TouchRequest::getKey,
           request -> true,
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setTouch,
@@ -98,6 +104,7 @@ public final class Operation<R> {
   private static final Kind<AppendRequest, AppendResponse> APPEND =
       new Kind<>(
           TimeCacheServiceGrpc.getAppendMethod(),
+          AppendRequest::getKey,
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setAppend,
@@ -110,6 +117,7 @@ public final class Operation<R> {
   private static final Kind<CombineRequest, CombineResponse> COMBINE =
       new Kind<>(
           TimeCacheServiceGrpc.getCombineMethod(),
+          CombineRequest::getKey,
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setCombine,
@@ -122,6 +130,7 @@ public final class Operation<R> {
   private static final Kind<GatherRequest, GatherResponse> GATHER =
       new Kind<>(
           TimeCacheServiceGrpc.getGatherMethod(),
+          GatherRequest::getKey,
           request -> !request.getIdempotencyId().isEmpty(),
           (request, ns) -> request.toBuilder().setNamespace(ns).build(),
           dev.timecached.v1.Operation.Builder::setGather,
@@ -141,6 +150,10 @@ public final class Operation<R> {
       Kind<Q, Object> kind, Q request, Function<Object, R> convert, Boolean trace) {
     boolean isSafe() {
       return kind.isSafe.test(request);
+    }
+
+    ByteString key() {
+      return kind.key.apply(request);
     }
 
     /** Null: what it stores keeps no traceparent. */
@@ -183,6 +196,10 @@ public final class Operation<R> {
   /** Of its own RPC. */
   MethodDescriptor<?, ?> method() {
     return call.kind.method;
+  }
+
+  ByteString key() {
+    return call.key();
   }
 
   /** Does it by its own RPC. {@code kept}: the traceparent that the entry keeps; null: none. */

@@ -35,7 +35,8 @@ final class PlainCall<R> implements Runnable {
   private final Operation<R> operation;
   private final Traced traced;
   private final Thread waiter; // Null: it has a future.
-  private SharedStream stream; // Where it waits; null: nowhere.
+  private volatile SharedStream stream; // Where it waits; null: nowhere.
+  private OwnerNode owner; // Where it goes first; null: to the node that calls go to.
 
   // Guarded by the stream, until there is an outcome.
   SharedStream.Message message; // With which it was sent; null: it was not.
@@ -48,7 +49,8 @@ final class PlainCall<R> implements Runnable {
     this.rpc = rpc;
     this.namespace = namespace;
     this.operation = operation;
-    traced = rpc.trace(operation.method(), namespace);
+    owner = rpc.ownerOf(namespace, operation.key());
+    traced = rpc.trace(operation.method(), namespace, owner);
     deadline = System.nanoTime() + rpc.timeoutNanos();
     waiter = waits ? Thread.currentThread() : null;
     later = waits ? null : new Later();
@@ -88,7 +90,7 @@ final class PlainCall<R> implements Runnable {
       return false;
     }
     do {
-      stream = rpc.endpoints.streams.get(namespace);
+      stream = (owner == null ? rpc.endpoints.streams : owner.streams).get(namespace);
     } while (stream != null && !stream.add(this)); // It was evicted meanwhile.
     return stream != null;
   }
@@ -99,7 +101,7 @@ final class PlainCall<R> implements Runnable {
         return outcome == UNARY ? callAlone() : result();
       }
       if (Thread.currentThread().isInterrupted()) {
-        stream.abandon(this, INTERRUPTED);
+        abandon(INTERRUPTED);
       } else {
         LockSupport.park(this); // The stream sees to the deadline: a timer of its own costs more.
       }
@@ -107,7 +109,7 @@ final class PlainCall<R> implements Runnable {
   }
 
   private R callAlone() {
-    return operation.callAlone(rpc, namespace, attempts(), traced, kept());
+    return operation.callAlone(rpc, namespace, attempts().at(owner), traced, kept());
   }
 
   private Rpc.Attempts attempts() {
@@ -115,6 +117,21 @@ final class PlainCall<R> implements Runnable {
       attempts = rpc.attempts(operation.isSafe(), deadline);
     }
     return attempts;
+  }
+
+  private void abandon(Status why) {
+    while (!stream.abandon(this, why)) {} // It has moved to another.
+  }
+
+  boolean isOf(SharedStream one) {
+    return stream == one;
+  }
+
+  /** It is not to wait for its owner any more. */
+  void moveTo(SharedStream next) {
+    owner = null;
+    message = null;
+    stream = next;
   }
 
   private String kept() {
@@ -125,9 +142,12 @@ final class PlainCall<R> implements Runnable {
     return outcome != null;
   }
 
-  /** By the stream, with its answer. */
-  void answer(OperationResult result, String streamId) {
+  /** By the stream, with its answer. False: that is none, as its owner was another one. */
+  boolean answer(OperationResult result, String streamId) {
     if (outcome == null) {
+      if (owner != null && BatchPart.isDisowned(result)) {
+        return false;
+      }
       this.streamId = streamId;
       boolean isTooLarge =
           result.hasError()
@@ -135,6 +155,7 @@ final class PlainCall<R> implements Runnable {
               && TimecacheException.of(result.getError()).is(ErrorReason.MAX_RESPONSE_BYTES);
       outcome = isTooLarge ? UNARY : result;
     }
+    return true;
   }
 
   /** After its last attempt, see {@link #pauseAfter}. */
@@ -191,7 +212,7 @@ final class PlainCall<R> implements Runnable {
   }
 
   void expire() {
-    stream.abandon(this, LATE);
+    abandon(LATE);
   }
 
   private R result() {
@@ -226,14 +247,14 @@ final class PlainCall<R> implements Runnable {
       if (cancelled && own != null) {
         own.cancel(true);
       } else if (cancelled && stream != null) {
-        stream.abandon(PlainCall.this, CANCELLED);
+        abandon(CANCELLED);
       }
       return cancelled;
     }
 
     private void startAlone() {
       CompletableFuture<R> own =
-          operation.startAlone(rpc, namespace, attempts(), traced, kept());
+          operation.startAlone(rpc, namespace, attempts().at(owner), traced, kept());
       alone = own;
       if (isCancelled()) {
         own.cancel(true);

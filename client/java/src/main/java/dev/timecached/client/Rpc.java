@@ -1,5 +1,6 @@
 package dev.timecached.client;
 
+import com.google.protobuf.ByteString;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
@@ -88,13 +89,36 @@ final class Rpc {
 
   /** Begins the span of a call, if calls have any. */
   Traced trace(MethodDescriptor<?, ?> method, Object request) {
-    return tracing == null ? untraced : trace(method, Traced.namespaceOf(request));
+    return trace(method, request, null);
+  }
+
+  /** Of one that goes first to an owner. Null: it does not. */
+  Traced trace(MethodDescriptor<?, ?> method, Object request, OwnerNode owner) {
+    return tracing == null ? untraced : trace(method, Traced.namespaceOf(request), owner);
   }
 
   Traced trace(MethodDescriptor<?, ?> method, String namespace) {
-    return tracing == null
-        ? untraced
-        : Traced.start(tracing, method, namespace, connection().address(), headers);
+    return trace(method, namespace, null);
+  }
+
+  Traced trace(MethodDescriptor<?, ?> method, String namespace, OwnerNode owner) {
+    if (tracing == null) {
+      return untraced;
+    }
+    String address = owner == null ? connection().address() : owner.address;
+    return Traced.start(tracing, method, namespace, address, headers);
+  }
+
+  /** What is known of a namespace's owners. Null: calls do not go there. */
+  NamespaceOwners ownersIn(String namespace) {
+    Owners owners = endpoints.owners();
+    return owners == null ? null : owners.in(namespace);
+  }
+
+  /** Where a call on a key goes first. Null: to the node that calls go to. */
+  OwnerNode ownerOf(String namespace, ByteString key) {
+    NamespaceOwners owners = ownersIn(namespace);
+    return owners == null ? null : owners.of(key);
   }
 
   /** In place of what it has under the same keys: the server takes one of each. */
@@ -219,9 +243,19 @@ final class Rpc {
   /** {@code keep}: puts the call's traceparent into the request; null: it is not kept. */
   <Q, A> A call(
       MethodDescriptor<Q, A> method, Q request, boolean isSafe, BiFunction<Q, String, Q> keep) {
-    Traced traced = trace(method, request);
+    return call(method, request, isSafe, keep, null);
+  }
+
+  /** The same that goes first to an owner. Null: it does not. */
+  <Q, A> A call(
+      MethodDescriptor<Q, A> method,
+      Q request,
+      boolean isSafe,
+      BiFunction<Q, String, Q> keep,
+      OwnerNode owner) {
+    Traced traced = trace(method, request, owner);
     try {
-      Attempts attempts = new Attempts(isSafe, callOptions());
+      Attempts attempts = new Attempts(isSafe, callOptions()).at(owner);
       A answer = attempt(method, kept(request, traced, keep), attempts, traced);
       traced.end(null);
       return answer;
@@ -258,14 +292,17 @@ final class Rpc {
 
   <Q, A> A attempt(MethodDescriptor<Q, A> method, Q request, Attempts attempts, Traced traced) {
     for (; ; ) {
-      Route to = route();
-      boolean connected = await(to.connection().await(attempts.nanosLeft()));
+      Route to = attempts.route();
+      boolean connected = await(to.connection().await(attempts.patienceNanos()));
       CallOptions options = attempts.begin();
       TimecacheException error = connected ? null : attempts.unreached(to);
       if (error == null) {
         try {
-          return ClientCalls.blockingUnaryCall(
-              traced.over(to.channel()), method, options, request);
+          A answer =
+              ClientCalls.blockingUnaryCall(
+                  traced.over(to.channel()), method, options, request);
+          attempts.answered();
+          return answer;
         } catch (RuntimeException e) {
           error = attempts.explain(e);
         }
@@ -292,10 +329,20 @@ final class Rpc {
       boolean isSafe,
       Function<A, R> convert,
       BiFunction<Q, String, Q> keep) {
-    Traced traced = trace(method, request);
-    Attempts attempts = new Attempts(isSafe, callOptions());
+    return start(method, request, new Attempts(isSafe, callOptions()), keep, null, convert);
+  }
+
+  /** The same that goes first to an owner. Null: it does not. */
+  <Q, A, R> CompletableFuture<R> start(
+      MethodDescriptor<Q, A> method,
+      Q request,
+      Attempts attempts,
+      BiFunction<Q, String, Q> keep,
+      OwnerNode owner,
+      Function<A, R> convert) {
+    Traced traced = trace(method, request, owner);
     CompletableFuture<R> future =
-        start(method, kept(request, traced, keep), attempts, traced, convert);
+        start(method, kept(request, traced, keep), attempts.at(owner), traced, convert);
     if (tracing != null) {
       future.whenComplete((answer, why) -> traced.end(why));
     }
@@ -344,6 +391,7 @@ final class Rpc {
     private final CallOptions options;
     private final Backoff backoff = Rpc.this.backoff();
     private Endpoints.Failover failover; // Null: nothing has failed yet.
+    private OwnerNode owner; // To which the next one goes; null: to the node that calls go to.
     private int left;
     private long begunAt;
     private boolean hasNewToken;
@@ -360,6 +408,31 @@ final class Rpc {
       this.sending = sending;
       this.begunAt = begunAt;
       this.maybeApplied |= maybeApplied;
+    }
+
+    /** The first one is to go there. Null: it does not. */
+    Attempts at(OwnerNode first) {
+      owner = first;
+      return this;
+    }
+
+    /** Where the next one goes. */
+    Route route() {
+      if (owner == null) {
+        return Rpc.this.route();
+      }
+      return headers.keys().isEmpty() ? owner.route() : Rpc.this.route(owner.route().connection());
+    }
+
+    /** For how long it may wait for a connection: to an owner not at all. */
+    long patienceNanos() {
+      return owner == null ? nanosLeft() : 0;
+    }
+
+    void answered() {
+      if (owner != null) {
+        owner.answered();
+      }
     }
 
     CallOptions begin() {
@@ -390,6 +463,9 @@ final class Rpc {
      * server gives reasons; without one and without a connection there was no server.
      */
     long pauseAfter(Route from, TimecacheException error, boolean connected) {
+      if (owner != null && hasLeftOwner(error)) {
+        return 0;
+      }
       if (!hasNewToken && from.connection().hasNewToken(begunAt, error)) {
         hasNewToken = true;
         return 0; // The server refused it before it did anything.
@@ -410,6 +486,16 @@ final class Rpc {
       }
       long pause = backoff.nextNanos();
       return nanosLeft() <= pause ? -1 : pause;
+    }
+
+    /** What follows goes where calls go; at once, where the owner has not done it. */
+    private boolean hasLeftOwner(TimecacheException error) {
+      boolean isOver = Thread.currentThread().isInterrupted() || connection().isShutdown();
+      if (!isOver) {
+        owner.ended(error);
+      }
+      owner = null;
+      return !isOver && !error.maybeApplied() && error.isConnectionLost() && nanosLeft() > 0;
     }
   }
 
@@ -445,8 +531,8 @@ final class Rpc {
     }
 
     void attempt() {
-      Route to = route();
-      CompletableFuture<Boolean> up = to.connection().await(attempts.nanosLeft());
+      Route to = attempts.route();
+      CompletableFuture<Boolean> up = to.connection().await(attempts.patienceNanos());
       if (up.isDone()) {
         begin(to, up.join());
       } else {
@@ -491,6 +577,7 @@ final class Rpc {
 
             @Override
             public void onCompleted() {
+              attempts.answered();
               try {
                 complete(convert.apply(answer));
               } catch (RuntimeException e) {

@@ -211,8 +211,11 @@ final class SharedStream {
   }
 
   private void open() {
-    Connection to = streams.endpoints().current();
-    to.await().thenAccept(isUp -> begin(new Rpc.Route(to, to.plain), isUp));
+    Rpc.Route to = streams.route();
+    // An owner is not waited for.
+    to.connection()
+        .await(streams.owner() == null ? Long.MAX_VALUE : 0)
+        .thenAccept(isUp -> begin(to, isUp));
   }
 
   private void begin(Rpc.Route to, boolean isUp) {
@@ -249,14 +252,22 @@ final class SharedStream {
     send();
   }
 
-  /** Repeats what may be repeated, in its order, and fails the others. */
+  /**
+   * Repeats what may be repeated, in its order, and fails the others. What an owner has not done goes
+   * to the node that others go to, as does what is to be sent.
+   */
   private void settle(List<PlainCall<?>> calls, Failure failure) {
+    OwnerNode owner = streams.owner();
+    boolean isUndone = owner != null && !failure.error().maybeApplied();
+    if (owner != null && !failure.isReplaced()) {
+      owner.ended(failure.error());
+    }
     boolean isUnknown = streams.isUnknown(failure.error());
     boolean isTooLarge = failure.error().isMessageTooLarge();
     long pause = 0;
     List<PlainCall<?>> over = new ArrayList<>();
+    List<PlainCall<?>> again = new ArrayList<>();
     synchronized (this) {
-      List<PlainCall<?>> again = new ArrayList<>();
       for (PlainCall<?> call : calls) {
         if (call.isDone()) {
           continue;
@@ -266,7 +277,7 @@ final class SharedStream {
           over.add(call);
           continue;
         }
-        long own = failure.isReplaced() ? 0 : call.pauseAfter(failure);
+        long own = failure.isReplaced() || isUndone ? 0 : call.pauseAfter(failure);
         if (own < 0) {
           call.fail(failure.error());
           over.add(call);
@@ -276,15 +287,17 @@ final class SharedStream {
           pause = Math.max(pause, own);
         }
       }
-      for (int i = again.size() - 1; i >= 0; --i) {
-        queue.addFirst(again.get(i));
-        queuedBytes += again.get(i).bytes;
-      }
       if (isUnknown) {
         queue.forEach(PlainCall::fallBack);
-        over.addAll(queue);
-        queue.clear();
-        queuedBytes = 0;
+        over.addAll(takeQueue());
+      }
+      if (owner != null) {
+        again.addAll(takeQueue());
+      } else {
+        for (int i = again.size() - 1; i >= 0; --i) {
+          queue.addFirst(again.get(i));
+          queuedBytes += again.get(i).bytes;
+        }
       }
       if (link == null && !opening && !queue.isEmpty()) {
         opening = true;
@@ -292,7 +305,61 @@ final class SharedStream {
       }
     }
     deliver(over);
+    if (owner == null) {
+      send();
+    } else if (pause > 0) {
+      Delay.after(pause, () -> handOver(again));
+    } else {
+      handOver(again);
+    }
+  }
+
+  private List<PlainCall<?>> takeQueue() {
+    List<PlainCall<?>> all = new ArrayList<>(queue);
+    queue.clear();
+    queuedBytes = 0;
+    if (waiting > 0) {
+      notifyAll();
+    }
+    return all;
+  }
+
+  /** Gives calls that were taken off an owner's stream to the one to the node that others go to. */
+  private void handOver(List<PlainCall<?>> calls) {
+    SharedStream next;
+    do {
+      next = calls.isEmpty() ? null : streams.endpoints().streams.get(namespace);
+    } while (next != null && !next.takeOver(calls, this));
+    if (next == null) {
+      List<PlainCall<?>> alone = new ArrayList<>();
+      synchronized (this) {
+        calls.stream().filter(call -> !call.isDone()).forEach(alone::add);
+        alone.forEach(call -> call.moveTo(this));
+        alone.forEach(PlainCall::fallBack);
+      }
+      deliver(alone);
+    }
+  }
+
+  /** Whatever there is no room for. False: it is closed. */
+  private boolean takeOver(List<PlainCall<?>> calls, SharedStream from) {
+    synchronized (from) { // An owner's first, and then the other one's.
+      synchronized (this) {
+        if (closed) {
+          return false;
+        }
+        for (PlainCall<?> call : calls) {
+          if (!call.isDone()) {
+            call.moveTo(this);
+            queue.addLast(call);
+            queuedBytes += call.bytes;
+            checkBy(call.deadline);
+          }
+        }
+      }
+    }
     send();
+    return true;
   }
 
   private void deliver(List<PlainCall<?>> calls) {
@@ -310,12 +377,21 @@ final class SharedStream {
     }
   }
 
-  /** Takes a call back for its caller: one that was sent may have been done. */
-  void abandon(PlainCall<?> call, Status why) {
+  /**
+   * Takes a call back for its caller: one that was sent may have been done. False: it is another
+   * stream's.
+   */
+  boolean abandon(PlainCall<?> call, Status why) {
     Link given = null;
+    List<PlainCall<?>> unsent = List.of();
+    OwnerNode owner = streams.owner();
+    boolean hangs = false;
     synchronized (this) {
+      if (!call.isOf(this)) {
+        return false;
+      }
       if (call.isDone()) {
-        return;
+        return true;
       }
       Message message = call.message;
       if (message == null) {
@@ -325,17 +401,25 @@ final class SharedStream {
         call.abandon(why, false);
       } else {
         call.abandon(why, message.link.sending.hasBegun);
-        boolean hangs =
+        hangs =
             why.getCode() == Status.Code.DEADLINE_EXCEEDED
                 && message.answersBefore == message.link.answers;
         given = hangs ? leave(message.link, why) : null;
+        if (hangs && owner != null) {
+          unsent = takeQueue();
+        }
       }
+    }
+    if (hangs && owner != null) {
+      owner.ended(TimecacheException.of(why, null));
+      handOver(unsent);
     }
     if (given != null) {
       given.cancel(TimecacheException.of(Status.Code.UNAVAILABLE, "the stream does not answer"));
     }
     deliver(List.of(call));
     send();
+    return true;
   }
 
   /**
@@ -344,6 +428,7 @@ final class SharedStream {
    * that is to be ended.
    */
   private Link leave(Link from, Status why) {
+    // Not from an owner: that is left out, and the node that others go to stays as it is.
     streams.endpoints().moveOn(from.route.connection(), TimecacheException.of(why, null));
     if (link != from) {
       return null;
@@ -414,6 +499,14 @@ final class SharedStream {
     return true;
   }
 
+  /** Takes no more, and ends behind what it has. */
+  synchronized void retire() {
+    if (!close()) {
+      closed = true;
+      notifyAll();
+    }
+  }
+
   /** One stream of gRPC's. */
   private final class Link extends ClientCall.Listener<ExecuteResponse> {
     final Rpc.Route route;
@@ -460,6 +553,7 @@ final class SharedStream {
     @Override
     public void onMessage(ExecuteResponse response) {
       Message message;
+      List<PlainCall<?>> refused = null; // Of an owner that is another one now.
       synchronized (SharedStream.this) {
         ++answers;
         message = sent.peekFirst();
@@ -468,7 +562,17 @@ final class SharedStream {
         } else {
           sent.removeFirst();
           for (int i = 0; i < message.calls.size(); ++i) {
-            message.calls.get(i).answer(response.getResults(i), id);
+            if (!message.calls.get(i).answer(response.getResults(i), id)) {
+              refused = refused == null ? new ArrayList<>() : refused;
+              refused.add(message.calls.get(i));
+            }
+          }
+          if (refused != null) {
+            refused.forEach(call -> call.message = null);
+            message.calls.removeAll(refused);
+          }
+          if (closed && sent.isEmpty() && (link != this || queue.isEmpty())) {
+            call.halfClose();
           }
           usedAt = System.nanoTime();
           times.add(usedAt - message.sentAt);
@@ -480,6 +584,13 @@ final class SharedStream {
       }
       SharedStream.this.send();
       deliver(message.calls);
+      if (streams.owner() != null) {
+        streams.owner().answered();
+      }
+      if (refused != null) {
+        streams.owner().disowned();
+        handOver(refused);
+      }
     }
 
     @Override
@@ -495,8 +606,8 @@ final class SharedStream {
       if (!sending.hasBegun) {
         why.withMaybeApplied(false);
       }
-      boolean isShutdown = route.connection().isShutdown() && why.isConnectionLost();
-      end(isShutdown ? TimecacheException.closed(why.maybeApplied()) : why);
+      boolean isClosed = streams.endpoints().current().isShutdown() && why.isConnectionLost();
+      end(isClosed ? TimecacheException.closed(why.maybeApplied()) : why);
     }
 
     void cancel(TimecacheException why) {

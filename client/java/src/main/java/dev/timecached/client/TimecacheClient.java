@@ -509,24 +509,12 @@ public final class TimecacheClient implements AutoCloseable {
   /**
    * Does many operations in one round trip; their results are in the futures that {@link Batch#add}
    * has returned. An error says that none of them could be tried, or, as with any call, that nobody
-   * knows; the futures then have it, too. Nothing is sent for an empty batch.
+   * knows; the futures then have it, too. Nothing is sent for an empty batch. With {@link
+   * TimecacheClientBuilder#ownerRouting} it may be several requests at once: then an error of some of
+   * them is in the futures alone.
    */
   public void execute(Batch batch) {
-    ExecuteRequest request = batch.begin(namespace);
-    if (request.getOperationsCount() == 0) {
-      return;
-    }
-    try {
-      batch.complete(
-          rpc.call(
-              TimeCacheServiceGrpc.getExecuteMethod(),
-              request,
-              batch.isSafe(),
-              batch.keep(rpc.tracesEntries)));
-    } catch (TimecacheException e) {
-      batch.fail(e);
-      throw e;
-    }
+    BatchCalls.call(rpc, namespace, batch);
   }
 
   /** A stream of operations, and of their results: for many of them. */

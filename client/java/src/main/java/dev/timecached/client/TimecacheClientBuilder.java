@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
 import java.util.function.Supplier;
 
 /** Makes a {@link TimecacheClient}. */
@@ -40,6 +41,7 @@ public final class TimecacheClientBuilder {
   private Tracing tracing; // Null: none.
   private boolean traceEntries;
   private boolean batching = true;
+  private boolean ownerRouting;
 
   TimecacheClientBuilder(String address) {
     addresses = Endpoints.split(address);
@@ -148,6 +150,35 @@ public final class TimecacheClientBuilder {
   }
 
   /**
+   * Whether calls on keys go to the nodes that own them: of a cluster that shares the ownership
+   * ({@code cluster.forward_calls}), where any other node has the owner do it, which costs both
+   * together some four times the CPU. For clients that reach the nodes themselves, by their {@code
+   * cluster.advertise}, not by way of a load balancer alone. False unless given.
+   *
+   * <p>Those of {@link TimecacheClient#call}, put to gather, and their futures go there, also without
+   * {@link #batching}; batches by parts, one for each owner, at the same time. An {@link Batch#atomic}
+   * one does if all of its keys are in one partition. All else goes to the node that calls go to
+   * without this, by the addresses that the client was given.
+   *
+   * <p>Owners are asked for by GetOwners, in the background, when a namespace is used: for the first
+   * time, then every 5 s, and when an owner is not reached or is one no more. Until they are known, and
+   * where they are wrong or not reached, calls go as without this: that is no error, and takes none of
+   * the attempts of {@link RetryPolicy}. An owner that is not reached is left out for 1 s, then for
+   * twice as long each time, up to 30 s. A server that is no such node, is older than this, or
+   * permits nothing on the namespace, is asked again after 60 s.
+   *
+   * <p>Costs a connection to each node, up to 64, with the TLS, token and options of this client, and
+   * for each namespace a stream to each; on the way of a call a look-up without locks, which reads the
+   * key once. At most 1,000 namespaces are known; the one that was not used for the longest time is
+   * forgotten. Calls that are made at the same time keep their order only for keys of one owner, while
+   * that stays the same.
+   */
+  public TimecacheClientBuilder ownerRouting(boolean ownerRouting) {
+    this.ownerRouting = ownerRouting;
+    return this;
+  }
+
+  /**
    * Where futures complete, those of one message in one task, which another takes over where what
    * they call does not return soon. A pool of daemon threads, shared in the process, unless given.
    */
@@ -171,23 +202,28 @@ public final class TimecacheClientBuilder {
     ChannelCredentials credentials =
         tls ? files.credentials() : InsecureChannelCredentials.create();
     Runnable beforeConnecting = tls ? files::refresh : () -> {};
+    BiFunction<String, Boolean, Connection> connect =
+        (address, isOneOfSeveral) ->
+            new Connection(
+                makeChannel(address, credentials),
+                address,
+                beforeConnecting,
+                tokenFile,
+                isOneOfSeveral);
     Endpoints endpoints =
         new Endpoints(
-            addresses,
-            address ->
-                new Connection(
-                    makeChannel(address, credentials),
-                    address,
-                    beforeConnecting,
-                    tokenFile,
-                    addresses.size() > 1),
-            executor);
-    TimecacheClient client =
-        new TimecacheClient(
-            new Rpc(
-                endpoints, new Metadata(), timeout, retry, false, tracing, traceEntries, batching),
-            namespace,
-            endpoints);
+            addresses, address -> connect.apply(address, addresses.size() > 1), executor);
+    Rpc rpc =
+        new Rpc(endpoints, new Metadata(), timeout, retry, false, tracing, traceEntries, batching);
+    if (ownerRouting) {
+      endpoints.callOwners(
+          new Owners(
+              endpoints,
+              Owners.question(rpc.withoutTracing().withTimeout(Owners.ASK_TIMEOUT)),
+              address -> connect.apply(address, true),
+              System::nanoTime));
+    }
+    TimecacheClient client = new TimecacheClient(rpc, namespace, endpoints);
     Thread warmUp = new Thread(client::warmUp, "timecache-warm-up");
     warmUp.setDaemon(true);
     warmUp.start();
