@@ -214,6 +214,10 @@ final class Rpc {
     @Override
     public ClientStreamTracer newClientStreamTracer(
         ClientStreamTracer.StreamInfo info, Metadata headers) {
+      // gRPC repeats by itself what the server says, by GOAWAY, that it has not looked at.
+      if (info.isTransparentRetry()) {
+        hasBegun = false;
+      }
       return new ClientStreamTracer() {
         // The first that a connection hears: outboundHeaders comes when the server may have them.
         @Override

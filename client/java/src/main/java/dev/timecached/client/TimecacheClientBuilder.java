@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /** Makes a {@link TimecacheClient}. */
@@ -42,6 +43,7 @@ public final class TimecacheClientBuilder {
   private boolean traceEntries;
   private boolean batching = true;
   private boolean ownerRouting;
+  private LongSupplier clock = System::nanoTime;
 
   TimecacheClientBuilder(String address) {
     addresses = Endpoints.split(address);
@@ -178,6 +180,12 @@ public final class TimecacheClientBuilder {
     return this;
   }
 
+  /** For tests: by which owners are asked for and left out, in nanoseconds. */
+  TimecacheClientBuilder ownerClock(LongSupplier clock) {
+    this.clock = clock;
+    return this;
+  }
+
   /**
    * Where futures complete, those of one message in one task, which another takes over where what
    * they call does not return soon. A pool of daemon threads, shared in the process, unless given.
@@ -221,7 +229,7 @@ public final class TimecacheClientBuilder {
               endpoints,
               Owners.question(rpc.withoutTracing().withTimeout(Owners.ASK_TIMEOUT)),
               address -> connect.apply(address, true),
-              System::nanoTime));
+              clock));
     }
     TimecacheClient client = new TimecacheClient(rpc, namespace, endpoints);
     Thread warmUp = new Thread(client::warmUp, "timecache-warm-up");
