@@ -4,6 +4,9 @@
 usage: run.py LANGUAGE --server PROGRAM --timecachectl PROGRAM --build DIRECTORY
               [--conformance-without FILE]
 
+With FILE the server is tests/peer's three_nodes; OWNER_ROUTING in the environment says so to
+clients that can go to the owners of keys by themselves.
+
 What the scripts fetch and build stays in DIRECTORY. Exit code 77, for ctest: skipped, also in
 part, as what it needs is not here; the last line says what. With TIMECACHED_ALL_CLIENTS in
 the environment that is a failure."""
@@ -138,7 +141,8 @@ def run_language(language, arguments):
     with tempfile.TemporaryDirectory() as scenarios:
         copy_scenarios(arguments.conformance_without, pathlib.Path(scenarios))
         return subprocess.run([script, "--conformance"], check=False,
-                              env={**environment, "CONFORMANCE": scenarios}).returncode
+                              env={**environment, "CONFORMANCE": scenarios,
+                                   "OWNER_ROUTING": "1"}).returncode
 
 
 def copy_scenarios(without, to):

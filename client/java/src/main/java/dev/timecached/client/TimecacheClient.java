@@ -167,6 +167,11 @@ public final class TimecacheClient implements AutoCloseable {
     return rpc.endpoints.streams;
   }
 
+  /** Where a call on a key goes now. Null: to the node that calls go to. */
+  OwnerNode ownerOf(ByteString key) {
+    return rpc.ownerOf(namespace, key);
+  }
+
   /** Loads the classes that calls need, and connects: by calls that need no right, if at all. */
   void warmUp() {
     try {

@@ -45,22 +45,29 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
-/** Runs the scenarios that all clients have in common, as their README says. */
+/**
+ * Runs the scenarios that all clients have in common, as their README says; with OWNER_ROUTING also
+ * by a client that calls the owners of keys.
+ */
 @NeedsServer
 @EnabledIfEnvironmentVariable(named = "CONFORMANCE", matches = ".+")
 final class ConformanceTest {
   private static TestServer server;
+  private static final List<TimecacheClient> clients = new ArrayList<>();
   private static TimecacheClient connection;
 
   @BeforeAll
   static void start() {
     server = TestServer.onVirtualClock();
-    connection = server.client();
+    clients.add(server.client());
+    if (System.getenv("OWNER_ROUTING") != null) {
+      clients.add(server.builder().ownerRouting(true).build());
+    }
   }
 
   @AfterAll
   static void stop() {
-    connection.close();
+    clients.forEach(TimecacheClient::close);
     server.close();
   }
 
@@ -74,13 +81,17 @@ final class ConformanceTest {
         for (Path file : files.filter(path -> path.toString().endsWith(".json")).sorted().toList()) {
           JsonObject content = JsonParser.parseString(Files.readString(file)).getAsJsonObject();
           for (JsonElement scenario : content.getAsJsonArray("scenarios")) {
-            for (boolean batching : new boolean[] {true, false}) {
+            for (int i = 0; i < 2 * clients.size(); ++i) {
+              TimecacheClient client = clients.get(i / 2).withBatching(i % 2 == 0);
               Args args = new Args(scenario.getAsJsonObject());
               tests.add(
                   DynamicTest.dynamicTest(
-                      file.getFileName() + " " + args.string("name") + ", batching " + batching,
+                      file.getFileName()
+                          + (" " + args.string("name"))
+                          + (i % 2 == 0 ? "" : ", without batching")
+                          + (i < 2 ? "" : ", at owners"),
                       () -> {
-                        connection = connection.withBatching(batching);
+                        connection = client;
                         new Scenario().run(args);
                       }));
             }
