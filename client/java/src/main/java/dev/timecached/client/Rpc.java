@@ -499,7 +499,7 @@ final class Rpc {
         owner.ended(error);
       }
       owner = null;
-      return !isOver && !error.maybeApplied() && error.isConnectionLost() && nanosLeft() > 0;
+      return !isOver && error.isUndone() && nanosLeft() > 0;
     }
   }
 

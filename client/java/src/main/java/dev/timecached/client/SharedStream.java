@@ -258,7 +258,7 @@ final class SharedStream {
    */
   private void settle(List<PlainCall<?>> calls, Failure failure) {
     OwnerNode owner = streams.owner();
-    boolean isUndone = owner != null && !failure.error().maybeApplied();
+    boolean isUndone = owner != null && failure.error().isUndone();
     if (owner != null && !failure.isReplaced()) {
       owner.ended(failure.error());
     }
@@ -341,7 +341,7 @@ final class SharedStream {
     }
   }
 
-  /** Whatever there is no room for. False: it is closed. */
+  /** Though there may be no room. False: it is closed. */
   private boolean takeOver(List<PlainCall<?>> calls, SharedStream from) {
     synchronized (from) { // An owner's first, and then the other one's.
       synchronized (this) {

@@ -258,7 +258,8 @@ public final class TimecacheClient implements AutoCloseable {
    * calls are RPCs of their own, as a proxy may want that looks at each.
    *
    * <p>Plain calls are those of {@link #call}, put to gather, and their futures. The client keeps a
-   * stream for each namespace, for all of its views. A call is sent at once while no message is under
+   * stream for each namespace, for all of its views, and with {@link
+   * TimecacheClientBuilder#ownerRouting} another one to each owner. A call is sent at once while no message is under
    * way, or one of few calls; else with the next message, which has all that have come meanwhile; no
    * timer is involved. So many calls at a time cost a fraction of as many RPCs, and are sent in the
    * order in which they were made. Each has its own result, error, time-out, cancellation, request id

@@ -294,6 +294,11 @@ public final class TimecacheException extends RuntimeException {
     };
   }
 
+  /** Whether it is certain that the node of the call has done nothing, and another one may. */
+  boolean isUndone() {
+    return isConnectionLost() && !maybeApplied;
+  }
+
   /**
    * Whether this client refused a message because it is larger than its channel takes: that of
    * {@link TimecacheClient#of} with a limit of its own.
