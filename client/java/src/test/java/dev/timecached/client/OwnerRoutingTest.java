@@ -588,6 +588,8 @@ final class OwnerRoutingTest {
         case 6 -> b.breakStreams(broken());
         case 7 -> now.addAndGet(Owners.FAILED_NANOS);
         case 8 -> now.addAndGet(OwnerNode.PAUSE_NANOS_MAX);
+        case 10 -> a.owners = List.of(a.address(), b.address());
+        case 11 -> a.owners = List.of(a.address(), a.address());
         case 9 -> client.withTimeout(Duration.ofMillis(1)).async().get(OF_B);
         default -> {}
       }
