@@ -166,7 +166,8 @@ public final class TimecacheClientBuilder {
    * time, then every 5 s, and when an owner is not reached or is one no more. Until they are known, and
    * where they are wrong or not reached, calls go as without this: that is no error, and takes none of
    * the attempts of {@link RetryPolicy}. An owner that is not reached is left out for 1 s, then for
-   * twice as long each time, up to 30 s. A server that is no such node, is older than this, or
+   * twice as long each time, up to 30 s; one that would get a token in plain text against {@link
+   * #allowPlaintextToken} is not called. A server that is no such node, is older than this, or
    * permits nothing on the namespace, is asked again after 60 s.
    *
    * <p>Costs a connection to each node, up to 64, with the TLS, token and options of this client, and

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls of a client with owner routing: which of two nodes they go to. */
-@Timeout(60)
+@Timeout(20)
 final class OwnerRoutingTest {
   private static final RetryPolicy QUICK =
       new RetryPolicy(3, Duration.ofMillis(1), Duration.ofMillis(1));
@@ -85,7 +85,8 @@ final class OwnerRoutingTest {
 
   private static void until(BooleanSupplier condition) {
     while (!condition.getAsBoolean()) {
-      Thread.onSpinWait();
+      assertFalse(Thread.currentThread().isInterrupted(), "in vain");
+      Thread.yield();
     }
   }
 
@@ -388,7 +389,7 @@ final class OwnerRoutingTest {
       assertEquals(List.of(OF_B, OF_B, OF_B), a.keys);
       now.addAndGet(Owners.HURRY_NANOS);
       client.put(OF_B, "1");
-      until(() -> a.asked.size() == asked + 1);
+      until(() -> a.asked.size() > asked); // One may have been under way.
       b.error = null;
       comeBack(client);
     }
