@@ -128,7 +128,8 @@ type Result struct {
 // transaction, unless [Atomic] is given: each succeeds or fails by itself, and others may come
 // between; those of one key apply in their order. No operations: no call. An error: none of them
 // could be tried, or, as with any call, nobody knows. Above MaxOperations or MaxRequestBytes:
-// InvalidArgument. Tried again as [RetryPolicy] says where all operations are safe to repeat.
+// InvalidArgument. Tried again as [RetryPolicy] says where all operations are safe to repeat. With
+// [Options.OwnerRouting] parts of it may fail: each of their operations has the error then.
 func (c *Client) Execute(ctx context.Context, operations []Operation, options ...ExecuteOption) ([]Result, error) {
 	if len(operations) == 0 {
 		return nil, nil
@@ -153,14 +154,25 @@ func (c *Client) Execute(ctx context.Context, operations []Operation, options ..
 			s.tracedOperations[i] = operation.trace
 		}
 	}
+	if c.owners != nil {
+		return c.executeAtOwners(ctx, request, s, isRepeatable)
+	}
 	response, err := call[pb.ExecuteResponse](ctx, c, pb.TimeCacheService_Execute_FullMethodName, request, s, isRepeatable)
 	if err != nil {
 		return nil, err
 	}
-	if len(response.Results) != len(operations) {
+	results, failure := toResults(request, response)
+	if failure != nil {
+		return nil, failure
+	}
+	return results, nil
+}
+
+func toResults(request *pb.ExecuteRequest, response *pb.ExecuteResponse) ([]Result, *Error) {
+	if len(response.Results) != len(request.Operations) {
 		return nil, unlike("another number of results than there were operations")
 	}
-	results := make([]Result, len(operations))
+	results := make([]Result, len(response.Results))
 	for i, result := range response.Results {
 		results[i] = toResult(request.Operations[i], result)
 	}

@@ -22,20 +22,38 @@ func call[Response any](ctx context.Context, c *Client, method string, request a
 	if err := s.conflict(); err != nil {
 		return nil, err
 	}
+	ctx, cancel, span := c.begin(ctx, method, request, s)
+	defer func() {
+		cancel()
+		span.End(err)
+	}()
+	answer, failure := persistUnary[Response](ctx, c, nil, method, request, c.attempts(span, s, isSafe))
+	if failure != nil {
+		return nil, failure
+	}
+	return answer, nil
+}
+
+// begin gives a unary call its span, its metadata and its deadline.
+func (c *Client) begin(ctx context.Context, method string, request any, s *settings) (
+	context.Context, context.CancelFunc, TracedSpan) {
 	ctx, span := c.startCall(ctx, method, request)
-	defer func() { span.End(err) }()
 	ctx, cancel := c.withDeadline(s.outgoing(ctx))
-	defer cancel()
 	c.keepTraceparent(ctx, request, s)
-	attempts := c.attempts(span, s, isSafe)
+	return ctx, cancel, span
+}
+
+// persistUnary does the attempts of a unary call, the first one at the owner, if there is a route.
+func persistUnary[Response any](ctx context.Context, c *Client, route *ownerRoute, method string, request any,
+	attempts attempts) (*Response, *Error) {
 	for {
 		begun := time.Now()
 		response := new(Response)
-		failure := c.unary(ctx, method, request, response)
+		failure := route.or(c).unary(ctx, method, request, response)
 		if failure == nil {
 			return response, nil
 		}
-		if !attempts.again(ctx, begun, failure) {
+		if !attempts.elsewhere(&route, failure) && !attempts.again(ctx, begun, failure) {
 			return nil, failure
 		}
 	}
@@ -76,6 +94,17 @@ func (c *Client) attempts(span TracedSpan, s *settings, isSafe bool) attempts {
 	return a
 }
 
+// elsewhere takes a failure of a call that went to the owner, if it did: from now on it goes to the
+// default node. Says whether it does so at once, as a part of the same attempt.
+func (a *attempts) elsewhere(route **ownerRoute, failure *Error) bool {
+	isAtOnce := (*route).failed(failure)
+	*route = nil
+	if isAtOnce {
+		a.span.Retry(failure)
+	}
+	return isAtOnce
+}
+
 // again says, after a pause, whether there is another attempt. begun: when the last one was,
 // or the stream that it went on. The failure takes what the attempts before may have done.
 func (a *attempts) again(ctx context.Context, begun time.Time, failure *Error) bool {
@@ -109,7 +138,9 @@ func (c *Client) do(ctx context.Context, method string, operation *pb.Operation,
 	if err := s.conflict(); err != nil {
 		return Result{Err: err}
 	}
-	ctx, span := c.startSpan(ctx, method, c.options.Namespace)
+	route := c.enterOwner(operation)
+	defer route.leave()
+	ctx, span := route.or(c).startSpan(ctx, method, c.options.Namespace)
 	if c.tracesEntries(s) {
 		c.keepTraceparent(s.outgoing(ctx), requestOf(operation), s)
 	}
@@ -118,7 +149,7 @@ func (c *Client) do(ctx context.Context, method string, operation *pb.Operation,
 	var failure *Error
 	begun, shares := time.Now(), c.shares(ctx, operation, s)
 	if shares {
-		answer, opened, failure = c.share(ctx, operation, c.options.Timeout)
+		answer, opened, failure = route.or(c).share(ctx, operation, c.options.Timeout)
 	}
 	if answer == nil {
 		if _, has := ctx.Deadline(); !has && c.options.Timeout > 0 {
@@ -127,7 +158,7 @@ func (c *Client) do(ctx context.Context, method string, operation *pb.Operation,
 			defer cancel()
 		}
 		attempts := c.attempts(span, s, isSafe(operation))
-		answer, failure = c.persist(s.outgoing(ctx), method, operation, attempts, shares, opened, failure)
+		answer, failure = c.persist(s.outgoing(ctx), method, operation, attempts, route, shares, opened, failure)
 	}
 	if failure != nil {
 		span.End(failure)
@@ -137,23 +168,23 @@ func (c *Client) do(ctx context.Context, method string, operation *pb.Operation,
 	return toResult(operation, answer)
 }
 
-// persist does the further attempts of an operation, or all, if none has failed yet. begun: as
-// in again.
-func (c *Client) persist(ctx context.Context, method string, operation *pb.Operation, attempts attempts, shares bool,
-	begun time.Time, failure *Error) (*pb.OperationResult, *Error) {
+// persist does the further attempts of an operation, or all, if none has failed yet. route: of the
+// first one; begun: as in again.
+func (c *Client) persist(ctx context.Context, method string, operation *pb.Operation, attempts attempts,
+	route *ownerRoute, shares bool, begun time.Time, failure *Error) (*pb.OperationResult, *Error) {
 	for {
 		if shares && failure.wantsUnary() {
 			shares = false
-		} else if failure != nil && !attempts.again(ctx, begun, failure) {
+		} else if failure != nil && !attempts.elsewhere(&route, failure) && !attempts.again(ctx, begun, failure) {
 			return nil, failure
 		}
 		var answer *pb.OperationResult
 		if shares {
-			answer, begun, failure = c.share(ctx, operation, 0)
+			answer, begun, failure = route.or(c).share(ctx, operation, 0)
 		} else {
 			begun = time.Now()
 			request, response, result := unaryOf(operation, c.options.Namespace)
-			answer, failure = result, c.unary(ctx, method, request, response)
+			answer, failure = result, route.or(c).unary(ctx, method, request, response)
 		}
 		if failure == nil {
 			return answer, nil

@@ -36,6 +36,22 @@
 // context, for proxies. And all do where 64 other namespaces have calls under way, and where the
 // server has no Pipeline.
 //
+// # Owner routing
+//
+// In a cluster whose nodes share the ownership any node takes any call, and has the owner of the
+// key do it: that costs several times the CPU of a call to the owner. With [Options.OwnerRouting]
+// the operations above, and an Execute, go to the owner: an Execute in parts, at the same time,
+// where its keys are of several; one that is [Atomic] if all keys are in one partition. All else
+// goes to the node that it goes to without.
+//
+// The client asks for a namespace's owners at its first use, in the background, and again every
+// 5 s while it is used, and when an owner was not reached or is none any more: a GetOwners, for
+// which any permission on the namespace will do. It keeps those of 1,000 namespaces, and channels
+// to 64 nodes, with the client's own credentials. Until an owner is known and its channel stands,
+// calls go where they go without. One that certainly did not reach the owner goes there, too, at
+// once, and the owner is left out for 1 s, up to 30 s when that comes again: a wrong guess costs
+// time, and is no error. Servers that know no owners are asked once a minute.
+//
 // # Tracing
 //
 // With [Options.Tracing] calls and workers' handlers have spans: package timecacheotel, of a
@@ -90,6 +106,10 @@ type Options struct {
 	// Settles a request; see the package's comment. Nil: yes. new(false): each call has an RPC of
 	// its own. See [Batching] for single calls.
 	Batching *bool
+	// OwnerRouting sends calls straight to the nodes that own their keys, where the nodes of a
+	// cluster share the ownership (cluster.forward_calls): see the package's comment. Only for
+	// clients that reach each node at its cluster.advertise.
+	OwnerRouting bool
 	// Retry says when a call is tried again.
 	Retry RetryPolicy
 	// Tracing makes spans of calls and of workers' handlers. Nil: none. For OpenTelemetry it is
@@ -139,6 +159,8 @@ type Client struct {
 	token    *bearer // Nil: none, or the caller's.
 	streams  *sharedStreams
 	lane     *atomic.Pointer[lane] // Of the namespace, if it was used.
+	owners   *owners               // Nil: calls are not routed.
+	owned    *atomic.Pointer[namespaceOwners]
 	settling *settling
 }
 
@@ -158,9 +180,12 @@ func NewClusterClient(addresses []string, options Options) (*Client, error) {
 		return nil, err
 	}
 	addresses = slices.Clone(addresses)
-	connectTimeout := 5 * time.Second
+	connect := grpc.ConnectParams{
+		Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
+			Jitter: 0.2, MaxDelay: time.Second},
+		MinConnectTimeout: 5 * time.Second}
 	if len(addresses) > 1 {
-		connectTimeout = time.Second // Another may do.
+		connect.MinConnectTimeout = time.Second // Another may do.
 	}
 	dial := []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes)),
@@ -168,10 +193,6 @@ func NewClusterClient(addresses []string, options Options) (*Client, error) {
 		// A dead connection is noticed within 40 s, a server that is back within one.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: 30 * time.Second, Timeout: 10 * time.Second}),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6,
-				Jitter: 0.2, MaxDelay: time.Second},
-			MinConnectTimeout: connectTimeout}),
 		// Fixed: to find better ones gRPC would send a ping with nearly every message.
 		grpc.WithStaticStreamWindowSize(1 << 20), grpc.WithStaticConnWindowSize(16 << 20),
 	}
@@ -180,23 +201,32 @@ func NewClusterClient(addresses []string, options Options) (*Client, error) {
 		return nil, err
 	}
 	dial = append(append(dial, credentials...), options.DialOptions...)
-	conn, err := grpc.NewClient(addresses[0], dial...)
+	dialer := func(connect grpc.ConnectParams) func(string) (*grpc.ClientConn, error) {
+		dial := append([]grpc.DialOption{grpc.WithConnectParams(connect)}, dial...)
+		return func(address string) (*grpc.ClientConn, error) {
+			if err := checkTokenTo(address, &options); err != nil {
+				return nil, err
+			}
+			return grpc.NewClient(address, dial...)
+		}
+	}
+	conn, err := dialer(connect)(addresses[0])
 	if err != nil {
 		return nil, &Error{Code: codes.InvalidArgument, Message: err.Error(), cause: err}
 	}
 	client := NewClientFromConn(conn, options)
-	client.conn = newCluster(addresses, conn, func(address string) (*grpc.ClientConn, error) {
-		if err := checkTokenTo(address, &options); err != nil {
-			return nil, err
-		}
-		return grpc.NewClient(address, dial...)
-	})
+	client.conn = newCluster(addresses, conn, dialer(connect))
 	client.cache = pb.NewTimeCacheServiceClient(client.conn)
-	client.close = sync.OnceValue(func() error {
-		defer client.streams.close()
-		return client.conn.Close()
-	})
 	client.token = token
+	if options.OwnerRouting {
+		client.owners, client.owned = newOwners(client, dialer(ownerConnectParams)), new(atomic.Pointer[namespaceOwners])
+	}
+	client.close = sync.OnceValue(func() error {
+		err := client.conn.Close()
+		client.streams.close()
+		client.owners.close()
+		return err
+	})
 	return client, nil
 }
 
@@ -239,6 +269,9 @@ func (c *Client) In(namespace string) *Client {
 	other := *c
 	other.options.Namespace = namespace
 	other.lane = new(atomic.Pointer[lane])
+	if c.owners != nil {
+		other.owned = new(atomic.Pointer[namespaceOwners])
+	}
 	return &other
 }
 

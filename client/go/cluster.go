@@ -57,6 +57,7 @@ func checkAddresses(addresses []string) error {
 type cluster struct {
 	addresses []string
 	dial      func(address string) (*grpc.ClientConn, error) // Nil: the connection is the caller's.
+	isPinned  bool                                           // Calls go nowhere else: whoever makes them sees to that.
 	current   atomic.Pointer[node]
 
 	mu     sync.Mutex
@@ -65,10 +66,13 @@ type cluster struct {
 	closed bool
 }
 
-type node struct{ conn grpc.ClientConnInterface }
+type node struct {
+	address string
+	conn    grpc.ClientConnInterface
+}
 
 func newCluster(addresses []string, conn grpc.ClientConnInterface, dial func(string) (*grpc.ClientConn, error)) *cluster {
-	first := &node{conn}
+	first := &node{addresses[0], conn}
 	c := &cluster{addresses: addresses, dial: dial, nodes: map[string]*node{addresses[0]: first}}
 	c.current.Store(first)
 	return c
@@ -120,7 +124,7 @@ func (c *cluster) moveOn(ctx context.Context, from *node, failure *Error) {
 	}
 	// The node may hang; if it does not, the next one names it.
 	hangs := failure.Code == codes.DeadlineExceeded && c.hasOthers()
-	if !hangs && !failure.connectionLost() || ctx.Err() != nil && failure.Code == codes.Canceled {
+	if c.isPinned || !hangs && !failure.connectionLost() || ctx.Err() != nil && failure.Code == codes.Canceled {
 		return
 	}
 	c.mu.Lock()
@@ -160,7 +164,7 @@ func (c *cluster) owner(address string) *node {
 func (c *cluster) at(address string) *node {
 	if c.nodes[address] == nil && c.dial != nil {
 		if conn, err := c.dial(address); err == nil {
-			c.nodes[address] = &node{conn}
+			c.nodes[address] = &node{address, conn}
 		}
 	}
 	return c.nodes[address]
@@ -180,7 +184,7 @@ func (c *cluster) failover() failover {
 // again waits, and says whether there is another attempt. isLost: the failure is one that
 // another address may not have, and nothing was done.
 func (f *failover) again(ctx context.Context, failure *Error, isLost bool) bool {
-	if failure.Reason == NotOwner {
+	if failure.Reason == NotOwner && !f.cluster.isPinned {
 		f.unreached = 0
 		return sleep(ctx, f.pauses.next())
 	}
