@@ -42,6 +42,11 @@ func TestConformance(t *testing.T) {
 		"shared": server.Client(timecache.Options{Namespace: "main"}),
 		"unary":  server.Client(timecache.Options{Namespace: "main", Batching: new(false)}),
 	}
+	if os.Getenv("OWNER_ROUTING") != "" { // The server is three_nodes.
+		clients["routed"] = server.Client(timecache.Options{Namespace: "main", OwnerRouting: true})
+		clients["routed unary"] = server.Client(timecache.Options{Namespace: "main", OwnerRouting: true, Batching: new(false)})
+		t.Run("calls_reach_their_owners", callsReachTheirOwners)
+	}
 	for _, file := range files {
 		var content struct {
 			About     string     `json:"about"`

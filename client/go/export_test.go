@@ -45,3 +45,43 @@ func QueuedSettlements(client *Client, group string) int {
 	defer client.settling.mu.Unlock()
 	return len(client.settling.queues[settledGroup{client.options.Namespace, group}])
 }
+
+// PartitionOf is the partition of a key, of so many.
+func PartitionOf(key string, partitions int) int { return partitionOf([]byte(key), partitions) }
+
+// KeyOf is an operation's key.
+var KeyOf = keyOf
+
+// IsAsking says whether a question for the owners of the client's namespace is under way.
+func IsAsking(client *Client) bool { return client.owned.Load().asking.Load() }
+
+// SetOwnersClock replaces the clock by which owners are asked for and left out.
+func SetOwnersClock(client *Client, now func() int64) { client.owners.now = now }
+
+// KnownOwners says of how many namespaces owners are known, and how many nodes they name.
+func KnownOwners(client *Client) (namespaces, nodes int) {
+	client.owners.mu.Lock()
+	defer client.owners.mu.Unlock()
+	return len(client.owners.namespaces), len(client.owners.nodes)
+}
+
+// OwnerOf is where a call on the key would go; empty: to the default node.
+func OwnerOf(client *Client, key string) string {
+	route := client.enterOwner(GetOperation(key).request)
+	if route == nil {
+		return ""
+	}
+	route.leave()
+	return route.node.address
+}
+
+// OwnerLookup looks for the owner of an operation's key.
+func OwnerLookup(client *Client, operation Operation) {
+	client.enterOwner(operation.request).leave()
+}
+
+// The bounds of what is known of owners.
+const (
+	MaxOwnedNamespaces = maxOwnedNamespaces
+	MaxOwnerNodes      = maxOwnerNodes
+)
