@@ -47,7 +47,7 @@
 // The client asks for a namespace's owners at its first use, in the background, and again every
 // 5 s while it is used, and when an owner was not reached or is none any more: a GetOwners, for
 // which any permission on the namespace will do. It keeps those of 1,000 namespaces, and channels
-// to 64 nodes, with the client's own credentials. Until an owner is known and its channel stands,
+// to 64 nodes, with the client's own credentials and shared streams of their own. Until an owner is known and its channel stands,
 // calls go where they go without. One that certainly did not reach the owner goes there, too, at
 // once, and the owner is left out for 1 s, up to 30 s when that comes again: a wrong guess costs
 // time, and is no error. Servers that know no owners are asked once a minute.
@@ -108,7 +108,8 @@ type Options struct {
 	Batching *bool
 	// OwnerRouting sends calls straight to the nodes that own their keys, where the nodes of a
 	// cluster share the ownership (cluster.forward_calls): see the package's comment. Only for
-	// clients that reach each node at its cluster.advertise.
+	// clients that reach each node at its cluster.advertise. Of no account with
+	// [NewClientFromConn].
 	OwnerRouting bool
 	// Retry says when a call is tried again.
 	Retry RetryPolicy

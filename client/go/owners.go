@@ -280,8 +280,11 @@ func (r *ownerRoute) enter(now int64) *ownerRoute {
 
 // isReached says whether a call may go this way now.
 func (r *ownerRoute) isReached(now int64) bool {
-	if r == nil || r.node.isReached(now) {
-		return r != nil
+	if r == nil {
+		return false
+	}
+	if r.node.isReached(now) {
+		return true
 	}
 	if downs := r.node.downs.Load(); r.downs.Swap(downs) != downs {
 		r.namespace.doubt(now)
