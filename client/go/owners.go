@@ -167,7 +167,7 @@ func (n *namespaceOwners) ask() {
 func (o *owners) learn(n *namespaceOwners, addresses []string, failure *Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	age, doubt, isAnswer := ownersAge, doubtAge, true
+	now, age, doubt, isAnswer := o.now(), ownersAge, doubtAge, true
 	if failure != nil {
 		age, doubt = failedPause, failedPause
 		switch failure.Code {
@@ -181,7 +181,6 @@ func (o *owners) learn(n *namespaceOwners, addresses []string, failure *Error) {
 	if isAnswer && !n.forgotten.Load() && !o.closed {
 		o.keep(n, addresses)
 	}
-	now := o.now()
 	n.earliest.Store(now + int64(doubt))
 	n.due.Store(now + int64(age))
 }

@@ -30,6 +30,7 @@ type sharing struct {
 	owners    []string // By partition.
 	refusal   error
 	questions int
+	hold      chan struct{} // Nil, or closed once questions are answered.
 	clock     atomic.Int64
 }
 
@@ -128,6 +129,12 @@ func (s *sharing) answer(owners []string, refusal error) {
 	s.owners, s.refusal = owners, refusal
 }
 
+func (s *sharing) holdQuestions(hold chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold = hold
+}
+
 func (s *sharing) asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +159,14 @@ func keyIn(partition int) string {
 
 func (n *sharingNode) GetOwners(context.Context, *pb.GetOwnersRequest) (*pb.GetOwnersResponse, error) {
 	n.cluster.mu.Lock()
-	defer n.cluster.mu.Unlock()
 	n.cluster.questions++
+	hold := n.cluster.hold
+	n.cluster.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
 	return &pb.GetOwnersResponse{Addresses: n.cluster.owners}, n.cluster.refusal
 }
 
@@ -268,10 +281,14 @@ func TestCallsGoToTheOwnersOfTheirKeys(t *testing.T) {
 
 func TestTheFirstCallsDoNotWait(t *testing.T) {
 	cluster := startSharing(t, 2)
+	hold := make(chan struct{})
+	cluster.holdQuestions(hold)
 	client := cluster.client(timecache.Options{})
 	put(t, client, keyIn(1))
 	keys, _ := cluster.nodes[0].noted()
 	equal(t, "at the default node", keys, []string{keyIn(1)})
+	close(hold)
+	cluster.awaitRoute(client, keyIn(1), cluster.nodes[1].address)
 }
 
 func TestWithoutOwnerRoutingNobodyAsks(t *testing.T) {
@@ -289,13 +306,17 @@ func TestWithoutOwnerRoutingNobodyAsks(t *testing.T) {
 func TestOneQuestionIsUnderWayForANamespace(t *testing.T) {
 	cluster := startSharing(t, 2)
 	client := cluster.routed(timecache.Options{})
+	hold := make(chan struct{})
+	cluster.holdQuestions(hold)
 	cluster.pass(5 * time.Second)
+	eventually(t, func() bool { put(t, client, "key"); return cluster.asked() == 2 })
 	var callers sync.WaitGroup
 	for range 16 {
 		callers.Go(func() { put(t, client, "key") })
 	}
 	callers.Wait()
-	eventually(t, func() bool { return cluster.asked() == 2 })
+	equal(t, "questions", cluster.asked(), 2)
+	close(hold)
 }
 
 func TestOwnersAreAskedForAgainWhereTheyAreUsed(t *testing.T) {
@@ -358,8 +379,7 @@ func TestAnOwnerThatIsGoneCostsNoErrorAndComesBack(t *testing.T) {
 		equal(t, "at the default node", len(keys), 10)
 		equal(t, "questions", cluster.asked(), 1)
 		cluster.pass(100 * time.Millisecond)
-		put(t, client, keyIn(1))
-		eventually(t, func() bool { return cluster.asked() == 2 })
+		eventually(t, func() bool { put(t, client, keyIn(1)); return cluster.asked() == 2 })
 
 		owner.start(owner.address)
 		cluster.pass(time.Minute)
