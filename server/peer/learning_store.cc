@@ -10,6 +10,7 @@
 #include "server/engine/parts/when_all_exist.h"
 #include "server/engine/store/partitions.h"
 #include "server/engine/store/stale_names.h"
+#include "server/peer/peer_link.h"
 
 namespace timecache::server {
 namespace {
@@ -102,6 +103,8 @@ void LearningStore::Execute(absl::string_view name,
                             absl::Span<const Operation> operations,
                             absl::Span<Result> results, BatchProgress* progress,
                             Done done) {
+  // Several partitions may be at one other node.
+  const PeerLink::Together together;
   if (progress != nullptr &&
       (progress->reached > 0 || progress->state != nullptr)) {
     return parts_.namespaces->Execute(name, operations, results, progress,

@@ -3,6 +3,7 @@
 #ifndef TIMECACHED_SERVER_PEER_PEER_CALL_H_
 #define TIMECACHED_SERVER_PEER_PEER_CALL_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,6 +51,11 @@ inline constexpr uint8_t kWholeNamespace = 0x80;
 // One message on the wire ends behind the frame that makes it so large, which is
 // parted there.
 inline constexpr size_t kMaxPeerMessageBytes = size_t{1} << 20;
+// A message costs both nodes together as much as some hundred operations. So what comes
+// until the other node has read the one before, or so long after that was written, waits
+// and goes together; but not once there are so many bytes.
+inline constexpr std::chrono::microseconds kPeerGather{500};
+inline constexpr size_t kFullPeerMessageBytes = size_t{64} << 10;
 // The largest frame. Requests of clients are 16 MiB at most, and the operations of a
 // batch of short ones take several times as much here; answers have 3 MiB of values,
 // or a single larger one.

@@ -42,6 +42,9 @@ std::string WhyNotReached(const grpc::Status& status) {
   return why;
 }
 
+// This thread's.
+thread_local PeerLink::Together* together = nullptr;
+
 }  // namespace
 
 // Keeps itself and the link until gRPC is done with it. The link calls it with its
@@ -242,18 +245,48 @@ void PeerLink::Push(PeerFrame frame) {
   Pump();
 }
 
+bool PeerLink::Gathers() {
+  if (leaving_ || queue_.bytes() >= kFullPeerMessageBytes) return false;
+  if (together != nullptr) {
+    auto& links = together->links_;
+    const auto is_this = [this](const auto& link) {
+      return link.get() == this;
+    };
+    if (std::none_of(links.begin(), links.end(), is_this)) {
+      links.push_back(shared_from_this());
+    }
+    return true;
+  }
+  return written_ > read_ && SteadyClock::now() - last_write_ < options_.gather;
+}
+
+PeerLink::Together::Together() {
+  if (together == nullptr) together = this;
+}
+
+PeerLink::Together::~Together() {
+  if (together != this) return;
+  together = nullptr;
+  for (const auto& link : links_) {
+    absl::MutexLock lock(&link->mu_);
+    link->Pump();
+  }
+}
+
 void PeerLink::Pump() {
-  if (!connected_ || writing_ || queue_.empty()) return;
+  if (!connected_ || writing_ || queue_.empty() || Gathers()) return;
   peer::v1::ExchangeRequest* const request = stream_->NewRequest();
   queue_.Take(request->mutable_frames());
+  last_write_ = SteadyClock::now();
   request->set_sent_us(absl::ToInt64Microseconds(
-      absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch())));
+      absl::FromChrono(last_write_.time_since_epoch())));
   for (const peer::v1::Frame& frame : request->frames()) {
     if (frame.kind() == peer::v1::FRAME_KIND_CALL) NoteSent(frame.id());
   }
   options_.counts->messages_sent.fetch_add(1, std::memory_order_relaxed);
   options_.counts->bytes_sent.fetch_add(request->ByteSizeLong(),
                                         std::memory_order_relaxed);
+  ++written_;
   writing_ = true;
   stream_->Write();
 }
@@ -298,6 +331,9 @@ bool PeerLink::OnMessage(peer::v1::ExchangeResponse* message) {
       if (!good) break;
       if (joined == FrameJoiner::Joined::kWhole) Receive(&frame, &actions);
     }
+    read_ = message->messages_read();
+    // Before the answers are passed on: the other node goes on meanwhile.
+    Pump();
   }
   Run(std::move(actions));
   return good;
@@ -374,6 +410,8 @@ void PeerLink::OnEnding() {
 void PeerLink::EndSent(Actions* actions) {
   queue_ = FrameQueue();
   joiner_ = FrameJoiner();
+  written_ = 0;
+  read_ = 0;
   const Time deadline = SteadyClock::now() + kConnectPatience;
   for (auto call = calls_.begin(); call != calls_.end();) {
     Pending& pending = call->second;
@@ -444,6 +482,7 @@ void PeerLink::Look() {
           call->second.sent ? NotAnswered("in time") : NotSent();
       call = End(call, std::move(status), &actions);
     }
+    Pump();
     if (stream_ == nullptr && !stopped_ && !calls_.empty() &&
         now >= next_connect_) {
       Connect();

@@ -75,6 +75,8 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
     // The value of the metadata `authorization`; null, or empty: none. Called for each
     // stream.
     std::function<std::string()> authorization;
+    // How long what is to be sent waits for the other node to read what was.
+    Duration gather = kPeerGather;
     // Not owned; must outlive the link.
     PeerCounts* counts = nullptr;
   };
@@ -82,6 +84,22 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   ~PeerLink();
   PeerLink(const PeerLink&) = delete;
   PeerLink& operator=(const PeerLink&) = delete;
+
+  // While one lives, what its thread sends waits until it ends, and goes to each node in
+  // one message: unless that is full, or another thread sends something. Only the first
+  // of a thread counts.
+  class Together {
+   public:
+    Together();
+    ~Together();
+    Together(const Together&) = delete;
+    Together& operator=(const Together&) = delete;
+
+   private:
+    friend class PeerLink;
+    // Those that something waits for.
+    std::vector<std::shared_ptr<PeerLink>> links_;
+  };
 
   using Answered = absl::AnyInvocable<void(absl::StatusOr<std::string> body)>;
   struct Call {
@@ -106,8 +124,8 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   // The reader is gone: closes it at the other node.
   void Close(uint64_t reader) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Ends calls that are late, and connects again when it is time. To be called some
-  // times a second.
+  // Ends calls that are late, sends what waits for a node that does not read, so that it
+  // is late there, and connects again when it is time. To be called some times a second.
   void Look() ABSL_LOCKS_EXCLUDED(mu_);
   // Ends all calls and readers, and waits for the end of the stream. Calls that are
   // made later fail.
@@ -137,6 +155,8 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   void Push(PeerFrame frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Connect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether what waits is to wait for more, so that messages are few.
+  bool Gathers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void GoAway() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteSent(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteUnsent(Pending* pending, Time deadline)
@@ -179,6 +199,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   // The other node takes no more on this stream, but the rest of a begun frame.
   bool leaving_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  Time last_write_ ABSL_GUARDED_BY(mu_);
   Time next_connect_ ABSL_GUARDED_BY(mu_);
   Duration back_off_ ABSL_GUARDED_BY(mu_) = kMinBackOff;
   // Why the last stream ended.
@@ -187,6 +208,9 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   std::string logged_ ABSL_GUARDED_BY(mu_);
   uint64_t next_id_ ABSL_GUARDED_BY(mu_) = 1;
   FrameQueue queue_ ABSL_GUARDED_BY(mu_);
+  // Messages of this stream, and how many of them the other node has read.
+  uint64_t written_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t read_ ABSL_GUARDED_BY(mu_) = 0;
   FrameJoiner joiner_ ABSL_GUARDED_BY(mu_);
   // In their order.
   Calls calls_ ABSL_GUARDED_BY(mu_);

@@ -62,6 +62,10 @@ void PeerStream::OnReadDone(bool ok) {
   }
   if (ok && status.ok()) {
     call_.CountReceived();
+    {
+      absl::MutexLock lock(&mu_);
+      making_ = true;
+    }
     NoteDelay(request.sent_us());
     for (peer::v1::Frame& frame : *request.mutable_frames()) {
       const FrameJoiner::Joined joined = joiner_.Join(&frame);
@@ -76,6 +80,8 @@ void PeerStream::OnReadDone(bool ok) {
   }
   absl::MutexLock lock(&mu_);
   reading_ = false;
+  making_ = false;
+  if (ok) ++read_;
   if (!status.ok()) {
     gone_ = true;
     End(std::move(status));
@@ -129,8 +135,18 @@ void PeerStream::ToReader(const peer::v1::Frame& frame) {
 
 void PeerStream::Send(PeerFrame frame) {
   absl::MutexLock lock(&mu_);
-  if (ended() || gone_) return;
-  queue_.Push(std::move(frame));
+  Push(std::move(frame));
+  Pump();
+}
+
+void PeerStream::Push(PeerFrame frame) {
+  if (!ended() && !gone_) queue_.Push(std::move(frame));
+}
+
+void PeerStream::Answer(PeerFrame frame) {
+  absl::MutexLock lock(&mu_);
+  Push(std::move(frame));
+  --calls_;
   Pump();
 }
 
@@ -169,9 +185,12 @@ void PeerStream::OnWriteDone(bool ok) {
 // Does what can be done next.
 void PeerStream::Pump() {
   if (ended()) return;
-  if (!writing_ && !gone_ && !queue_.empty()) {
+  const bool gathers = making_ && queue_.bytes() < kFullPeerMessageBytes;
+  if (!writing_ && !gone_ && !gathers && (!queue_.empty() || told_ < read_)) {
     peer::v1::ExchangeResponse response;
     queue_.Take(response.mutable_frames());
+    response.set_messages_read(read_);
+    told_ = read_;
     message_ = ToBytes(response);
     writing_ = true;
     StartWrite(&message_);

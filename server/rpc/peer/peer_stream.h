@@ -29,8 +29,9 @@
 
 namespace timecache::server {
 
-// Makes the calls that it reads in their order, and writes what has been answered
-// while the write before was under way as one message. It holds the readers that its
+// Makes the calls that it reads in their order, and writes what the calls of a message
+// have answered at once, or what was answered while the write before was under way, as
+// one message. It holds the readers that its
 // calls have opened; when it ends, they end. While the other node does not read its
 // answers it reads no calls. Lives until OnDone.
 //
@@ -72,6 +73,8 @@ class PeerStream final
   void Send(PeerFrame frame) ABSL_LOCKS_EXCLUDED(mu_);
   // A call has sent its answer, and needs nothing more of what this works with.
   void EndCall() ABSL_LOCKS_EXCLUDED(mu_);
+  // Both at once.
+  void Answer(PeerFrame frame) ABSL_LOCKS_EXCLUDED(mu_);
   // False: the stream has ended, and they are closed.
   bool AddReaders(std::vector<std::shared_ptr<HostedReader>> readers)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -91,6 +94,7 @@ class PeerStream final
   void AskToLeave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NoteDelay(int64_t sent_us);
   void Receive(peer::v1::Frame* frame) ABSL_LOCKS_EXCLUDED(mu_);
+  void Push(PeerFrame frame) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ToReader(const peer::v1::Frame& frame) ABSL_LOCKS_EXCLUDED(mu_);
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -111,6 +115,11 @@ class PeerStream final
   grpc::ByteBuffer message_ ABSL_GUARDED_BY(mu_);
   bool reading_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  // The calls of a message are being made: what they answer at once goes together.
+  bool making_ ABSL_GUARDED_BY(mu_) = false;
+  // Messages, and how many of them the other node was told of.
+  uint64_t read_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t told_ ABSL_GUARDED_BY(mu_) = 0;
   // Calls that are not answered.
   size_t calls_ ABSL_GUARDED_BY(mu_) = 0;
   // The other node was asked to send no more.
