@@ -39,10 +39,9 @@ inline char* PutVarint(uint64_t value, char* to) {
 }
 
 inline void PutVarint(uint64_t value, std::string* to) {
-  for (; value >= 0x80; value >>= 7) {
-    to->push_back(static_cast<char>(value | 0x80));
-  }
-  to->push_back(static_cast<char>(value));
+  if (value < 0x80) return to->push_back(static_cast<char>(value));
+  char bytes[kMaxVarintBytes];
+  to->append(bytes, static_cast<size_t>(PutVarint(value, bytes) - bytes));
 }
 
 // A field of bytes; of an empty one nothing is written, as proto3 has it.
@@ -83,6 +82,11 @@ const char* GetVarint(const char* from, Number* value) {
 // Consumes a varint at the front. False, and consumes nothing, if there is
 // none.
 inline bool TakeVarint(absl::string_view* from, uint64_t* value) {
+  if (!from->empty() && static_cast<uint8_t>(from->front()) < 0x80) {
+    *value = static_cast<uint8_t>(from->front());
+    from->remove_prefix(1);
+    return true;
+  }
   const size_t size = std::min(from->size(), kMaxVarintBytes);
   uint64_t result = 0;
   for (size_t i = 0; i < size; ++i) {

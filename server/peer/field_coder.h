@@ -48,6 +48,10 @@ class FieldWriter {
  public:
   static constexpr bool kReads = false;
 
+  FieldWriter() = default;
+  // Goes on behind what is there.
+  explicit FieldWriter(std::string begun) : bytes_(std::move(begun)) {}
+
   template <typename... Fields>
   void operator()(const Fields&... fields) {
     (Write(fields), ...);
@@ -61,6 +65,8 @@ class FieldWriter {
     PutVarint(bits, &bytes_);
   }
 
+  // Room for so many bytes more.
+  void Reserve(size_t bytes) { bytes_.reserve(bytes_.size() + bytes); }
   // Fields that another one has written.
   void Append(absl::string_view fields) {
     bytes_.append(fields.data(), fields.size());

@@ -53,8 +53,7 @@ std::string PeerStore::Body(PeerCall call, const Fields&... fields) const {
 
 std::string PeerStore::BatchBody(PeerCall call, absl::string_view name,
                                  absl::Span<const Operation> operations) const {
-  FieldWriter writer;
-  writer.Append(Body(call, name));
+  FieldWriter writer(Body(call, name));
   WriteOperations(operations, &writer);
   return writer.Take();
 }

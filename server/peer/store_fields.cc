@@ -26,6 +26,11 @@ bool SetExpectation(absl::string_view part, absl::string_view expectation,
 }  // namespace
 
 void WriteOperations(absl::Span<const Operation> operations, FieldWriter* to) {
+  size_t bytes = 0;
+  for (const Operation& op : operations) {
+    bytes += kBytesOfOperation + op.key.size() + op.value.size();
+  }
+  to->Reserve(bytes);
   (*to)(operations.size());
   for (const Operation& op : operations) {
     (*to)(op, op.gathering != nullptr);
@@ -33,6 +38,16 @@ void WriteOperations(absl::Span<const Operation> operations, FieldWriter* to) {
     (*to)(op.gathering->part(), op.gathering->expectation(),
           op.gathering->keep_first, op.gathering->remember_us);
   }
+}
+
+void WriteResults(absl::Span<const Result> results, FieldWriter* to) {
+  size_t bytes = 0;
+  for (const Result& result : results) {
+    bytes +=
+        kBytesOfResult + (result.has_entry ? result.entry.value.size() : 0);
+  }
+  to->Reserve(bytes);
+  for (const Result& result : results) (*to)(result);
 }
 
 bool ReadOperations::Read(FieldReader* from) {

@@ -3,6 +3,8 @@
 #ifndef TIMECACHED_SERVER_PEER_STORE_FIELDS_H_
 #define TIMECACHED_SERVER_PEER_STORE_FIELDS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
@@ -21,30 +23,51 @@ namespace timecache::server {
 
 // --- Entries.
 
+// Batches have many of these, and most of their fields are seldom set: others are not
+// there.
+
 // Without its gathering: see WriteOperations.
 template <typename Coder, Is<Operation> T>
 void CodeFields(Coder& code, T& op) {
-  code(op.kind, op.condition);
+  bool conditional = op.condition != Condition::kNone;
+  bool named = op.id_bytes > 0 || op.trace_bytes > 0;
+  code(op.kind);
   code.Flags(op.touch, op.never_touch, op.return_previous, op.has_ttl,
-             op.has_expire_at, op.allow_past, op.keep_deadline,
-             op.namespace_ttl, op.remove_if_zero, op.parts, op.letter);
-  code(op.combination, op.ttl_us, op.expire_at_us, op.if_version, op.key,
-       op.value, op.operand, op.initial);
+             op.keep_deadline, conditional, named, op.has_expire_at,
+             op.allow_past, op.namespace_ttl, op.remove_if_zero, op.parts,
+             op.letter);
+  code(op.key, op.value);
+  if (op.has_ttl) code(op.ttl_us);
+  if (op.has_expire_at) code(op.expire_at_us);
+  if (conditional) code(op.condition, op.if_version);
+  if (op.kind == OpKind::kCombine) code(op.combination, op.operand, op.initial);
+  if (!named) return;
+  absl::string_view id = op.id();
+  absl::string_view trace = op.trace();
+  code(id, trace);
   if constexpr (Coder::kReads) {
-    absl::string_view id;
-    absl::string_view trace;
-    code(id, trace);
     op.SetId(id);
     op.SetTrace(trace);
-  } else {
-    code(op.id(), op.trace());
   }
 }
 
 template <typename Coder, Is<Entry> T>
 void CodeFields(Coder& code, T& entry) {
-  code(entry.value, entry.version, entry.put_us, entry.deadline_us, entry.parts,
-       entry.create_us, entry.own_ttl_us);
+  // As it was put first, or again.
+  bool renewed = entry.create_us != entry.put_us;
+  bool owns_ttl = entry.own_ttl_us != 0;
+  uint64_t life_us = static_cast<uint64_t>(entry.deadline_us) -
+                     static_cast<uint64_t>(entry.put_us);
+  code.Flags(entry.parts, renewed, owns_ttl);
+  code(entry.value, entry.version, entry.put_us, life_us);
+  if constexpr (Coder::kReads) {
+    entry.deadline_us =
+        static_cast<int64_t>(static_cast<uint64_t>(entry.put_us) + life_us);
+    entry.create_us = entry.put_us;
+    entry.own_ttl_us = 0;
+  }
+  if (renewed) code(entry.create_us);
+  if (owns_ttl) code(entry.own_ttl_us);
 }
 
 // Of one that is answered.
@@ -52,15 +75,24 @@ template <typename Coder, Is<Result> T>
 void CodeFields(Coder& code, T& result) {
   bool failed = !result.status.ok();
   bool has_entry = result.has_entry;
-  code.Flags(failed, result.found, result.removed, result.duplicate, has_entry);
-  code(result.version, result.number);
+  bool has_number = result.number != 0;
+  code.Flags(failed, result.found, result.removed, result.duplicate, has_entry,
+             has_number);
+  code(result.version);
+  if (has_number) code(result.number);
   if (failed) code(result.status);
   if (has_entry) code(result.entry);
   if constexpr (Coder::kReads) result.has_entry = has_entry;
 }
 
+// About what one takes, beside its key and its value.
+inline constexpr size_t kBytesOfOperation = 24;
+inline constexpr size_t kBytesOfResult = 48;
+
 // Operations with what their Gatherings are.
 void WriteOperations(absl::Span<const Operation> operations, FieldWriter* to);
+// The results of a batch, which their reader knows the number of.
+void WriteResults(absl::Span<const Result> results, FieldWriter* to);
 
 // Operations that were read, whose views are into what they were read from.
 struct ReadOperations {
@@ -70,6 +102,10 @@ struct ReadOperations {
 
   // False: not what WriteOperations writes.
   bool Read(FieldReader* from);
+  void Clear() {
+    operations.clear();
+    gatherings.clear();
+  }
 };
 
 template <typename Coder, Is<NamespaceSize> T>

@@ -148,6 +148,61 @@ TEST(FieldCoderTest, AnOperationTravelsWithItsGathering) {
   EXPECT_TRUE(third.remove_if_zero);
 }
 
+TEST(FieldCoderTest, ResultsTravelWithoutWhatIsNotSet) {
+  std::vector<Result> results(4);
+  results[0].status = InvalidField("key", "must not be empty");
+  results[1].found = true;
+  results[1].version = 1'000'000;
+  results[1].number = -7;
+  results[2].removed = true;
+  results[2].has_entry = true;
+  results[2].entry = {.value = std::string(200, 'v'),
+                      .version = 3,
+                      .put_us = 500,
+                      .deadline_us = 400,
+                      .parts = true,
+                      .create_us = 100,
+                      .own_ttl_us = 9};
+  results[3].duplicate = true;
+  results[3].has_entry = true;
+  results[3].entry = {.value = "v",
+                      .version = 4,
+                      .put_us = 500,
+                      .deadline_us = INT64_MAX,
+                      .create_us = 500};
+  FieldWriter writer;
+  WriteResults(results, &writer);
+  const std::string bytes = writer.Take();
+  FieldReader reader(bytes);
+  // What the memory was used for before.
+  std::vector<Result> read(4, results[2]);
+  for (Result& result : read) {
+    result.Clear();
+    reader(result);
+  }
+  EXPECT_TRUE(reader.ok());
+  EXPECT_TRUE(reader.done());
+  EXPECT_EQ(read[0].status, results[0].status);
+  EXPECT_TRUE(read[1].found);
+  EXPECT_EQ(read[1].version, 1'000'000u);
+  EXPECT_EQ(read[1].number, -7);
+  EXPECT_FALSE(read[1].has_entry);
+  EXPECT_TRUE(read[2].removed);
+  EXPECT_TRUE(read[2].has_entry);
+  EXPECT_EQ(read[2].entry.value, std::string(200, 'v'));
+  EXPECT_EQ(read[2].entry.deadline_us, 400);
+  EXPECT_TRUE(read[2].entry.parts);
+  EXPECT_EQ(read[2].entry.create_us, 100);
+  EXPECT_EQ(read[2].entry.own_ttl_us, 9);
+  EXPECT_TRUE(read[3].duplicate);
+  EXPECT_EQ(read[3].entry.value, "v");
+  EXPECT_EQ(read[3].entry.put_us, 500);
+  EXPECT_EQ(read[3].entry.deadline_us, INT64_MAX);
+  EXPECT_FALSE(read[3].entry.parts);
+  EXPECT_EQ(read[3].entry.create_us, 500);
+  EXPECT_EQ(read[3].entry.own_ttl_us, 0);
+}
+
 TEST(FieldCoderTest, OptionsTravelByName) {
   NamespaceOptions options;
   options.ttl_us = 1'500;

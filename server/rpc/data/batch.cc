@@ -30,7 +30,7 @@ void Batch::Run(Call* call, const Parts& parts, const grpc::ByteBuffer& request,
   account_ = account;
   done_ = std::move(done);
   ran_independent_ = false;
-  buffers_ = BatchBuffers::Take();
+  buffers_ = BatchBuffers<BatchRequest>::Take();
   BatchRequest& decoded = buffers_->request;
   absl::Status status = call->BeginRequest(request.Length());
   if (!status.ok()) return Finish(status);
@@ -145,7 +145,7 @@ void Batch::Finish(absl::Status status) {
   }
   grpc::ByteBuffer response;
   if (status.ok()) response = Answer();
-  BatchBuffers::Give(std::move(buffers_));
+  BatchBuffers<BatchRequest>::Give(std::move(buffers_));
   // It may destroy this.
   Done done = std::move(done_);
   done(status, response);

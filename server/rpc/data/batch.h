@@ -81,7 +81,7 @@ class Batch {
   bool ran_independent_ = false;
   std::function<void()> on_applied_;
   int64_t began_ns_ = 0;
-  std::unique_ptr<BatchBuffers> buffers_;
+  std::unique_ptr<BatchBuffers<BatchRequest>> buffers_;
   BatchProgress progress_;
   Done done_;
 };

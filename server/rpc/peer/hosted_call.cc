@@ -30,6 +30,10 @@ HostedCall::HostedCall(std::shared_ptr<PeerStream> stream, uint64_t id,
       body_(std::move(body)),
       arguments_(body_) {}
 
+HostedCall::~HostedCall() {
+  if (batch_ != nullptr) Buffers::Give(std::move(batch_));
+}
+
 void HostedCall::Start(std::shared_ptr<PeerStream> stream, uint64_t id,
                        std::string body) {
   std::make_shared<HostedCall>(std::move(stream), id, std::move(body))->Make();
@@ -69,15 +73,12 @@ void HostedCall::Refuse(const absl::Status& status) {
   Answer(&body);
 }
 
-void HostedCall::SendAnswer(FieldWriter* body) {
-  stream_->Send({id_, peer::v1::FRAME_KIND_ANSWER,
-                 std::make_shared<const std::string>(body->Take())});
+PeerFrame HostedCall::AnswerOf(FieldWriter* body) const {
+  return {id_, peer::v1::FRAME_KIND_ANSWER,
+          std::make_shared<const std::string>(body->Take())};
 }
 
-void HostedCall::Answer(FieldWriter* body) {
-  SendAnswer(body);
-  stream_->EndCall();
-}
+void HostedCall::Answer(FieldWriter* body) { stream_->Answer(AnswerOf(body)); }
 
 template <typename Answered>
 Store::DoneWith<Answered> HostedCall::WhenDone() {
@@ -103,11 +104,7 @@ void HostedCall::MakeEntryCall() {
   switch (call_) {
     case PeerCall::kExecute:
     case PeerCall::kExecuteAtomic:
-      if (!batch_.Read(&arguments_)) {
-        return Refuse(absl::InternalError("another node's call is malformed"));
-      }
-      results_.resize(batch_.operations.size());
-      return call_ == PeerCall::kExecute ? Execute() : ExecuteAtomic();
+      return ExecuteBatch();
     case PeerCall::kGetSize:
       if (Understood()) store_->GetSize(name_, WhenDone<NamespaceSize>());
       return;
@@ -118,6 +115,15 @@ void HostedCall::MakeEntryCall() {
   }
 }
 
+void HostedCall::ExecuteBatch() {
+  batch_ = Buffers::Take();
+  if (!batch_->request.Read(&arguments_)) {
+    return Refuse(absl::InternalError("another node's call is malformed"));
+  }
+  batch_->results.resize(batch_->request.operations.size());
+  return call_ == PeerCall::kExecute ? Execute() : ExecuteAtomic();
+}
+
 // A turn.
 void HostedCall::Execute() {
   if (!progress_.on_applied) {
@@ -125,8 +131,8 @@ void HostedCall::Execute() {
       stream_->Send({id_, peer::v1::FRAME_KIND_APPLIED, nullptr});
     };
   }
-  store_->Execute(name_, batch_.operations, absl::MakeSpan(results_),
-                  &progress_,
+  store_->Execute(name_, batch_->request.operations,
+                  absl::MakeSpan(batch_->results), &progress_,
                   [self = shared_from_this()](const absl::Status& status) {
                     if (!status.ok()) return self->Refuse(status);
                     if (!self->progress_.done) {
@@ -135,7 +141,7 @@ void HostedCall::Execute() {
                     }
                     FieldWriter body;
                     WriteStatus(status, &body);
-                    for (const Result& result : self->results_) body(result);
+                    WriteResults(self->batch_->results, &body);
                     self->Answer(&body);
                   });
 }
@@ -147,14 +153,12 @@ bool HostedCall::TakeTurn() {
 
 void HostedCall::ExecuteAtomic() {
   store_->ExecuteAtomic(
-      name_, batch_.operations, absl::MakeSpan(results_),
+      name_, batch_->request.operations, absl::MakeSpan(batch_->results),
       [self = shared_from_this()](const absl::Status& status) {
         if (!status.ok()) return self->Refuse(status);
         FieldWriter body;
         WriteStatus(status, &body);
-        for (const Result& result : self->results_) {
-          body(result);
-        }
+        WriteResults(self->batch_->results, &body);
         self->Answer(&body);
       });
 }
@@ -437,7 +441,7 @@ Store::DoneWith<Store::Readers> HostedCall::WhenOpen(HostedReader::Of all) {
     body(self->id_ + 1);
     WriteStatus(status, &body);
     for (const auto& reader : readers) WriteChunk(reader->ReadFirst(), &body);
-    self->SendAnswer(&body);
+    self->stream_->Send(self->AnswerOf(&body));
     for (const auto& reader : readers) reader->Begin();
     // Last: the hub is there until then.
     self->stream_->EndCall();

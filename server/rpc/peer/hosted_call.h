@@ -13,10 +13,12 @@
 #include "absl/strings/string_view.h"
 #include "server/engine/store/store.h"
 #include "server/peer/field_coder.h"
+#include "server/peer/frame_queue.h"
 #include "server/peer/peer_answer.h"
 #include "server/peer/peer_call.h"
 #include "server/peer/store_fields.h"
 #include "server/rpc/call/fair_executor.h"
+#include "server/rpc/data/batch_buffers.h"
 #include "server/rpc/peer/hosted_reader.h"
 #include "timecache/peer/v1/peer.pb.h"
 
@@ -36,15 +38,19 @@ class HostedCall final : public std::enable_shared_from_this<HostedCall>,
                     std::string body);
 
   HostedCall(std::shared_ptr<PeerStream> stream, uint64_t id, std::string body);
+  ~HostedCall() override;
   bool TakeTurn() override;
 
  private:
+  using Buffers = BatchBuffers<ReadOperations>;
+
   void Make();
   void MakeEntryCall();
   void MakeNamespaceCall();
   void MakeGroupCall();
   void MakeReaderCall();
 
+  void ExecuteBatch();
   void Execute();
   void ExecuteAtomic();
   void Scan();
@@ -62,8 +68,8 @@ class HostedCall final : public std::enable_shared_from_this<HostedCall>,
   Store::DoneWith<Answer> WhenDone();
   Store::Done WhenTold();
   void Refuse(const absl::Status& status);
-  void SendAnswer(FieldWriter* body);
-  // That, and it is done.
+  PeerFrame AnswerOf(FieldWriter* body) const;
+  // Sends that, and is done.
   void Answer(FieldWriter* body);
   bool opens() const { return call_ >= PeerCall::kOpenLogs; }
 
@@ -78,8 +84,7 @@ class HostedCall final : public std::enable_shared_from_this<HostedCall>,
   // The arguments and results of some of them.
   absl::string_view name_;
   GroupName group_;
-  ReadOperations batch_;
-  std::vector<Result> results_;
+  std::unique_ptr<Buffers> batch_;
   BatchProgress progress_;
   ScanPosition position_;
   bool more_ = false;

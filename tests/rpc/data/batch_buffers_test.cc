@@ -7,10 +7,13 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
 #include "gtest/gtest.h"
+#include "server/peer/store_fields.h"
 #include "timecache/v1/data.pb.h"
 
 namespace timecache::server {
 namespace {
+
+using Buffers = BatchBuffers<BatchRequest>;
 
 void NoteFreed(void* flag) { *static_cast<bool*>(flag) = true; }
 
@@ -20,13 +23,13 @@ TEST(BatchBuffersTest, OfAnAnsweredRequestNothingIsKept) {
   message.add_operations()->mutable_get()->set_key("k");
   std::string bytes = message.SerializeAsString();
   bool freed = false;
-  auto buffers = BatchBuffers::Take();
+  auto buffers = Buffers::Take();
   {
     const grpc::Slice slice(bytes.data(), bytes.size(), NoteFreed, &freed);
     ASSERT_TRUE(buffers->request.Decode(grpc::ByteBuffer(&slice, 1)).ok());
   }
   EXPECT_FALSE(freed);
-  BatchBuffers::Give(std::move(buffers));
+  Buffers::Give(std::move(buffers));
   EXPECT_TRUE(freed);
 }
 
@@ -34,29 +37,47 @@ TEST(BatchBuffersTest, OfAnAnsweredRequestNothingIsKept) {
 TEST(BatchBuffersTest, ResultsOfManyRequestsKeepNoLargeValues) {
   constexpr size_t kPlaces = 64;
   for (size_t place = 0; place < kPlaces; ++place) {
-    auto buffers = BatchBuffers::Take();
+    auto buffers = Buffers::Take();
     buffers->results.resize(kPlaces);
     buffers->results[place].entry.value.assign(200'000, 'x');
-    BatchBuffers::Give(std::move(buffers));
+    Buffers::Give(std::move(buffers));
   }
-  const auto buffers = BatchBuffers::Take();
+  const auto buffers = Buffers::Take();
   size_t bytes = 0;
   for (const Result& result : buffers->results) {
     bytes += result.entry.value.capacity();
   }
-  EXPECT_LE(bytes, kPlaces * BatchBuffers::kMaxKeptValueBytes);
+  EXPECT_LE(bytes, kPlaces * Buffers::kMaxKeptValueBytes);
 }
 
 TEST(BatchBuffersTest, TheNextBatchUsesTheSameMemory) {
-  auto buffers = BatchBuffers::Take();
+  auto buffers = Buffers::Take();
   buffers->results.resize(4096);
   const Result* const first = buffers->results.data();
-  BatchBuffers::Give(std::move(buffers));
-  buffers = BatchBuffers::Take();
+  Buffers::Give(std::move(buffers));
+  buffers = Buffers::Take();
   buffers->results.resize(4096);
   EXPECT_EQ(buffers->results.data(), first);
   // Another batch meanwhile has its own.
-  EXPECT_TRUE(BatchBuffers::Take()->results.empty());
+  EXPECT_TRUE(Buffers::Take()->results.empty());
+}
+
+TEST(BatchBuffersTest, BatchesThatRunAtATimeUseTheMemoryOfSuchBefore) {
+  for (const size_t size : {size_t{2'000}, size_t{2'000}, size_t{200}}) {
+    auto buffers = std::make_unique<Buffers>();
+    buffers->results.resize(size);
+    Buffers::Give(std::move(buffers));
+  }
+  // Of 4096 operations together.
+  auto last = Buffers::Take();
+  auto before = Buffers::Take();
+  EXPECT_EQ(last->results.size(), 200u);
+  EXPECT_EQ(before->results.size(), 2'000u);
+  EXPECT_TRUE(Buffers::Take()->results.empty());
+  // Those of another kind are not among them.
+  Buffers::Give(std::move(last));
+  EXPECT_TRUE(BatchBuffers<ReadOperations>::Take()->results.empty());
+  EXPECT_EQ(Buffers::Take()->results.size(), 200u);
 }
 
 }  // namespace
