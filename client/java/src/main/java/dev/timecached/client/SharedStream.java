@@ -30,7 +30,6 @@ final class SharedStream {
   /** The same of a server that is far, or that stores what it answers: as many as it stores together. */
   private static final int FAR_MESSAGES_MAX = 4;
 
-
   /** With fewer operations under way, another message is worth its costs. */
   private static final int FEW_OPERATIONS = 8;
 
@@ -97,7 +96,6 @@ final class SharedStream {
   private Link link; // To which messages go; null: none.
   private Link left; // One that does not answer, with calls that still may be; null: none.
   private boolean opening; // A link, now or after a pause.
-  private boolean sending; // A thread sends.
   private boolean closed;
   private int waiting; // Threads, for room.
   private long usedAt = System.nanoTime();
@@ -146,23 +144,23 @@ final class SharedStream {
     }
   }
 
-  /** Sends what may be sent now, unless another thread does. */
+  /** Sends what may be sent now, unless another thread does by the same link. */
   private void send() {
     for (; ; ) {
       Link to;
       Message message;
       synchronized (this) {
-        if (sending || opening || queue.isEmpty()) {
+        if (opening || queue.isEmpty()) {
           return;
         }
         to = link;
         if (to == null) {
           opening = true;
           message = null;
-        } else if (!to.sent.isEmpty() && !isWorthAnother(to)) {
+        } else if (to.isSending || (!to.sent.isEmpty() && !isWorthAnother(to))) {
           return;
         } else {
-          sending = true;
+          to.isSending = true;
           message = seal(to);
         }
       }
@@ -172,7 +170,7 @@ final class SharedStream {
       }
       to.send(message);
       synchronized (this) {
-        sending = false;
+        to.isSending = false;
       }
     }
   }
@@ -233,7 +231,7 @@ final class SharedStream {
         next = new Link(to, isUp);
         link = next;
         first = seal(next);
-        sending = true;
+        next.isSending = true;
       } else {
         refused.addAll(queue);
         queue.clear();
@@ -247,7 +245,7 @@ final class SharedStream {
     next.start();
     next.send(first);
     synchronized (this) {
-      sending = false;
+      next.isSending = false;
     }
     send();
   }
@@ -517,7 +515,10 @@ final class SharedStream {
     final ClientCall<ExecuteRequest, ExecuteResponse> call;
 
     // Guarded by the shared stream.
-    final Deque<Message> sent = new ArrayDeque<>();
+    final Deque<Message> sent = new ArrayDeque<>(); // Or about to be.
+    // By a thread, of which there is one for each link: answers come in the order of messages. One
+    // may be at it still after its link has ended, and another one sends by the next.
+    boolean isSending;
     long answers;
     final AnswerTimes times = new AnswerTimes();
 
@@ -535,8 +536,12 @@ final class SharedStream {
     void start() {
       Metadata headers = new Metadata();
       headers.put(TimecacheClient.REQUEST_ID, id);
-      call.start(this, headers);
-      call.request(Integer.MAX_VALUE); // Of what is under way.
+      try {
+        call.start(this, headers);
+        call.request(Integer.MAX_VALUE); // Of what is under way.
+      } catch (IllegalStateException e) {
+        // It was cancelled, which has ended it.
+      }
     }
 
     void send(Message message) {

@@ -35,9 +35,12 @@ import dev.timecached.v1.WatchChangesRequest;
 import dev.timecached.v1.WatchChangesResponse;
 import dev.timecached.v1.WatchExpiredRequest;
 import dev.timecached.v1.WatchExpiredResponse;
+import io.grpc.ClientInterceptor;
 import io.grpc.Grpc;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener;
+import io.grpc.ManagedChannel;
+import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Server;
@@ -105,6 +108,21 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
       observer.onError(code.toStatus().withDescription("broke").asRuntimeException());
     }
 
+    /** Each of its operations, a get or a put, has its own key for a value. */
+    void echo() {
+      answer(PipelineRequest::echo);
+    }
+
+    private static OperationResult echo(Operation operation) {
+      OperationResult.Builder result = OperationResult.newBuilder();
+      if (operation.hasGet()) {
+        result.getGetBuilder().getEntryBuilder().setValue(operation.getGet().getKey());
+      } else {
+        result.getPutBuilder().getPreviousBuilder().setValue(operation.getPut().getKey());
+      }
+      return result.build();
+    }
+
     /** Of its operations. */
     List<String> keys() {
       return request.getOperationsList().stream()
@@ -166,8 +184,17 @@ final class FakeServer extends TimeCacheServiceGrpc.TimeCacheServiceImplBase
     }
   }
 
+  private String address() {
+    return "127.0.0.1:" + server.getPort();
+  }
+
   TimecacheClientBuilder builder() {
-    return TimecacheClient.builder("127.0.0.1:" + server.getPort());
+    return TimecacheClient.builder(address());
+  }
+
+  /** For a client of a channel of the test's own. */
+  ManagedChannel channel(ClientInterceptor interceptor) {
+    return ManagedChannelBuilder.forTarget(address()).usePlaintext().intercept(interceptor).build();
   }
 
   private final class Groups extends GroupServiceGrpc.GroupServiceImplBase {

@@ -4,8 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.protobuf.ByteString;
-import dev.timecached.v1.Operation;
-import dev.timecached.v1.OperationResult;
 import io.grpc.Status.Code;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -56,7 +54,7 @@ final class SharedStreamFuzzTest {
         } else if (what < 4) {
           Thread.sleep(random.nextInt(8)); // Longer than some deadlines.
         }
-        request.answer(SharedStreamFuzzTest::echo);
+        request.echo();
         if (what == 4) {
           over.add(request.observer());
           request.observer().onError(SharedStreamTest.draining());
@@ -71,16 +69,6 @@ final class SharedStreamFuzzTest {
 
   private AtomicInteger received(String key) {
     return received.computeIfAbsent(key, unused -> new AtomicInteger());
-  }
-
-  private static OperationResult echo(Operation operation) {
-    OperationResult.Builder result = OperationResult.newBuilder();
-    if (operation.hasGet()) {
-      result.getGetBuilder().getEntryBuilder().setValue(operation.getGet().getKey());
-    } else {
-      result.getPutBuilder().getPreviousBuilder().setValue(operation.getPut().getKey());
-    }
-    return result.build();
   }
 
   private void call(TimecacheClient client, Random random, String key) {

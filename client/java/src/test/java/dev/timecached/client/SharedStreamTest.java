@@ -11,7 +11,14 @@ import com.google.protobuf.ByteString;
 import com.google.rpc.ErrorInfo;
 import dev.timecached.v1.ErrorReason;
 import dev.timecached.v1.OperationResult;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
+import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
+import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.Status.Code;
 import io.grpc.StatusRuntimeException;
@@ -21,8 +28,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -270,6 +279,63 @@ final class SharedStreamTest {
     take("1", "2", "3").answer();
     for (CompletableFuture<PutResult> put : puts) {
       result(put);
+    }
+  }
+
+  /** The first message takes until a test says so to be sent, and so the second to be begun. */
+  private static final class SlowSends implements ClientInterceptor {
+    final CountDownLatch firstReturns = new CountDownLatch(1);
+    final CountDownLatch secondBegan = new CountDownLatch(1);
+    final CountDownLatch secondGoesOn = new CountDownLatch(1);
+    private final AtomicInteger messages = new AtomicInteger();
+
+    @Override
+    public <Q, A> ClientCall<Q, A> interceptCall(
+        MethodDescriptor<Q, A> method, CallOptions options, Channel next) {
+      return new SimpleForwardingClientCall<>(next.newCall(method, options)) {
+        @Override
+        public void sendMessage(Q message) {
+          int number = messages.incrementAndGet();
+          if (number == 2) {
+            secondBegan.countDown();
+            await(secondGoesOn);
+          }
+          super.sendMessage(message);
+          if (number == 1) {
+            await(firstReturns);
+          }
+        }
+      };
+    }
+
+    static void await(CountDownLatch latch) {
+      try {
+        assertTrue(latch.await(30, TimeUnit.SECONDS));
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+    }
+  }
+
+  @Test
+  void whoStillSendsByAStreamThatBrokeLetsNoOtherOvertakeOnTheNext() throws Exception {
+    SlowSends slow = new SlowSends();
+    ManagedChannel channel = server.channel(slow);
+    try (TimecacheClient own = TimecacheClient.of(channel).withTimeout(Duration.ofMinutes(1))) {
+      CompletableFuture<CompletableFuture<Optional<Entry>>> first = new CompletableFuture<>();
+      new Thread(() -> first.complete(own.async().get("first"))).start();
+      take("first").breakOff(Code.UNAVAILABLE);
+      SlowSends.await(slow.secondBegan); // The same call on the next stream.
+      slow.firstReturns.countDown();
+      CompletableFuture<Optional<Entry>> sent = result(first);
+      CompletableFuture<Optional<Entry>> other = own.async().get("other");
+      slow.secondGoesOn.countDown();
+      FakeServer.take(server.pipelined).echo();
+      FakeServer.take(server.pipelined).echo();
+      assertEquals("first", result(sent).get().value().toStringUtf8());
+      assertEquals("other", result(other).get().value().toStringUtf8());
+    } finally {
+      channel.shutdownNow();
     }
   }
 
