@@ -398,7 +398,8 @@ final class SharedStream {
         }
         call.abandon(why, false);
       } else {
-        call.abandon(why, message.link.sending.hasBegun);
+        // Also one that still waits to be written, or with gRPC for a connection: it goes out then.
+        call.abandon(why, true);
         hangs =
             why.getCode() == Status.Code.DEADLINE_EXCEEDED
                 && message.answersBefore == message.link.answers;

@@ -340,6 +340,31 @@ final class SharedStreamTest {
   }
 
   @Test
+  void whatIsBeingSentMayBeDoneThoughItsTimeIsUp() throws Exception {
+    SlowSends slow = new SlowSends();
+    slow.firstReturns.countDown();
+    ManagedChannel channel = server.channel(slow);
+    try (TimecacheClient own = TimecacheClient.of(channel).withTimeout(Duration.ofMinutes(1))) {
+      CompletableFuture<PutResult> first = own.async().put("first", "v");
+      take("first").breakOff(Code.UNAVAILABLE);
+      failure(first);
+      // It is to be begun before.
+      TimecacheClient hurried = own.withTimeout(Duration.ofMillis(500));
+      CompletableFuture<CompletableFuture<PutResult>> late = new CompletableFuture<>();
+      new Thread(() -> late.complete(hurried.async().put("late", "v"))).start();
+      SlowSends.await(slow.secondBegan);
+      CompletableFuture<Optional<Entry>> next = own.async().get("next");
+      take("next").answer(); // By another stream, as the time of the one before is up.
+      result(next);
+      slow.secondGoesOn.countDown();
+      take("late");
+      assertEnds(Code.DEADLINE_EXCEEDED, true, result(late));
+    } finally {
+      channel.shutdownNow();
+    }
+  }
+
+  @Test
   void anUnknownNamespaceIsNoMatterOfAnothers() throws Exception {
     CompletableFuture<PutResult> absent = client.in("absent").async().put("k", "v");
     FakeServer.PipelineRequest request = take("k");
