@@ -25,8 +25,9 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Longer than anything takes that a test waits for, on any machine.
-constexpr absl::Duration kLong = absl::Seconds(60);
-const grpc::Status kBroken(grpc::StatusCode::UNAVAILABLE, "Socket closed");
+constexpr absl::Duration kRoutingPatience = absl::Seconds(60);
+const grpc::Status kSocketClosed(grpc::StatusCode::UNAVAILABLE,
+                                 "Socket closed");
 
 grpc::Status NotOwner() {
   return MakeError(grpc::StatusCode::UNAVAILABLE, "not the owner",
@@ -61,8 +62,9 @@ class OwnerRoutingTest : public ::testing::TestWithParam<bool> {
     home_.Answer(owners);
   }
   Client MakeClient() const {
-    return home_.MakeClient(
-        {.timeout = kLong, .batching = GetParam(), .owner_routing = true});
+    return home_.MakeClient({.timeout = kRoutingPatience,
+                             .batching = GetParam(),
+                             .owner_routing = true});
   }
   size_t Questions() const {
     return home_.Requests<v1::GetOwnersRequest>().size();
@@ -210,7 +212,7 @@ TEST_P(OwnerRoutingTest, AsynchronousCallIsReplacedInTheSameAttempt) {
 
 TEST_P(OwnerRoutingTest, BrokenCallIsRepeatedAtTheDefaultNodeIfThatIsSafe) {
   const Client client = MakeRoutedClient();
-  a_->FailWith(kBroken);
+  a_->FailWith(kSocketClosed);
   const absl::Status put = client.Put(KeyIn(0), "v").status();
   EXPECT_TRUE(absl::IsUnavailable(put)) << put;
   EXPECT_TRUE(MaybeApplied(put));
@@ -218,7 +220,7 @@ TEST_P(OwnerRoutingTest, BrokenCallIsRepeatedAtTheDefaultNodeIfThatIsSafe) {
   const size_t before = Gets(home_);
   ASSERT_TRUE(client.Get(KeyIn(0)).ok());
   EXPECT_EQ(Gets(home_), before + 1);
-  b_->FailWith(kBroken);
+  b_->FailWith(kSocketClosed);
   ASSERT_TRUE(client.Get(KeyIn(1)).ok());
   EXPECT_EQ(Gets(home_), before + 2);
 }
@@ -240,8 +242,9 @@ TEST_P(OwnerRoutingTest, ErrorsOfTheOwnerAreTheCallsOwn) {
 
 TEST_P(OwnerRoutingTest, ServerThatSharesNothingIsAskedOnce) {
   FakeService alone;
-  const Client client = alone.MakeClient(
-      {.timeout = kLong, .batching = GetParam(), .owner_routing = true});
+  const Client client = alone.MakeClient({.timeout = kRoutingPatience,
+                                          .batching = GetParam(),
+                                          .owner_routing = true});
   test::Await([&] {
     EXPECT_TRUE(client.Get("key").ok());
     return !alone.Requests<v1::GetOwnersRequest>().empty();
@@ -333,7 +336,7 @@ TEST_P(OwnerRoutingTest, PartThatBreaksIsRepeatedIfThatIsSafe) {
   std::atomic<int> broken = 0;
   a_->OnCall([&broken](const grpc::ServerContext&) {
     ++broken;
-    return kBroken;
+    return kSocketClosed;
   });
   Batch gets;
   for (const int partition : {1, 0}) {
@@ -352,7 +355,7 @@ TEST_P(OwnerRoutingTest, OperationsOfAPartThatFailsHaveItsStatus) {
   for (const int partition : {1, 0, 1}) {
     batch.Add(Operation::Put(KeyIn(partition, batch.size()), "v"));
   }
-  b_->OnCall([](const grpc::ServerContext&) { return kBroken; });
+  b_->OnCall([](const grpc::ServerContext&) { return kSocketClosed; });
   const auto some = client.Execute(batch);
   ASSERT_TRUE(some.ok()) << some.status();
   EXPECT_TRUE(absl::IsUnavailable((*some)[0].status));
@@ -366,8 +369,8 @@ TEST_P(OwnerRoutingTest, BatchOfWhichAllPartsFailFails) {
   Batch batch;
   batch.Add(Operation::Put(KeyIn(0), "v"));
   batch.Add(Operation::Put(KeyIn(1), "v"));
-  a_->OnCall([](const grpc::ServerContext&) { return kBroken; });
-  b_->OnCall([](const grpc::ServerContext&) { return kBroken; });
+  a_->OnCall([](const grpc::ServerContext&) { return kSocketClosed; });
+  b_->OnCall([](const grpc::ServerContext&) { return kSocketClosed; });
   const absl::Status status = client.Execute(batch).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_TRUE(MaybeApplied(status));
