@@ -138,6 +138,7 @@ int64_t MemberLogic::SafeLeaseNs(absl::Duration lease) {
 void MemberLogic::NoteOwn(const ControlEntry& entry, int64_t now_ns) {
   const ControlRecord& record = entry.record;
   own_read_ns_ = now_ns;
+  read_number_ = std::max(read_number_, record.number());
   if (IsOwner()) confirmed_ = std::max(confirmed_, record.number());
   NoteSkew(entry, now_ns);
   if (record.kind() == cluster::v1::CONTROL_KIND_TAKEOVER &&

@@ -41,6 +41,8 @@ class MemberLogic {
   static constexpr absl::Duration kLeaseMargin = absl::Milliseconds(10);
   // Heartbeats from which the skew is known: that of the shortest round trip counts.
   static constexpr size_t kSkewSamples = 8;
+  // After so long a lease from now on cannot run any more, by whichever clock.
+  static int64_t SafeLeaseNs(absl::Duration lease);
 
   // `one_of_a_name`: see ControlState.
   explicit MemberLogic(MemberOptions options, bool one_of_a_name = false);
@@ -87,6 +89,8 @@ class MemberLogic {
   // The last number of a record that was read back while the log up to it said that
   // this node owns; 0: none.
   uint64_t confirmed() const { return confirmed_; }
+  // The last number of a record that was read back, whoever owns; 0: none.
+  uint64_t read_number() const { return read_number_; }
   // See Member::BeginService.
   void BeginService(int64_t now_ns);
   // Ends the lease, and has a release appended until it is read back. See
@@ -148,8 +152,6 @@ class MemberLogic {
   // The place among those that would take over.
   std::pair<size_t, std::string> Precedence(const std::string& node) const;
   int64_t ReleaseNs() const;
-  // When a lease from now on cannot run any more.
-  static int64_t SafeLeaseNs(absl::Duration lease);
   int64_t HeartbeatNs() const { return lease_ns_ / 4; }
 
   const MemberOptions options_;
@@ -169,11 +171,12 @@ class MemberLogic {
 
   int64_t heartbeat_due_ns_ = INT64_MIN;
   // Numbers of records: of the last one that was made, that the log has taken, that
-  // was requested, and see confirmed().
+  // was requested, and see confirmed() and read_number().
   uint64_t made_ = 0;
   uint64_t sent_ = 0;
   uint64_t wanted_ = 0;
   uint64_t confirmed_ = 0;
+  uint64_t read_number_ = 0;
   // When the last record of its own was read; none yet: the log is not read to
   // its end.
   std::optional<int64_t> own_read_ns_;

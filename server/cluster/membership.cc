@@ -34,6 +34,24 @@ std::vector<SlotPlacement> ClusterMembership::GetPlacement() const {
 std::string ClusterMembership::OwnerAddress(int slot) const {
   return thread_->OwnerAddress(slot);
 }
+uint64_t ClusterMembership::BeginHold(absl::Duration most) {
+  return thread_->BeginHold(most);
+}
+absl::Status ClusterMembership::AwaitHold(uint64_t hold,
+                                          absl::Duration timeout) {
+  return thread_->AwaitHold(hold, timeout);
+}
+void ClusterMembership::EndCut(uint64_t hold) { thread_->EndCut(hold); }
+void ClusterMembership::EndHold(uint64_t hold) { thread_->EndHold(hold); }
+bool ClusterMembership::HasHold(uint64_t hold) const {
+  return thread_->HasHold(hold);
+}
+bool ClusterMembership::MayTrim(int slot) const {
+  return thread_->MayTrim(slot);
+}
+bool ClusterMembership::MaySettle(int slot) const {
+  return thread_->MaySettle(slot);
+}
 MembershipStatus ClusterMembership::GetStatus() const {
   return thread_->GetStatus();
 }

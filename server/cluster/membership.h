@@ -3,11 +3,14 @@
 #ifndef TIMECACHED_SERVER_CLUSTER_MEMBERSHIP_H_
 #define TIMECACHED_SERVER_CLUSTER_MEMBERSHIP_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "server/cluster/boot_clock.h"
 #include "server/cluster/control_log.h"
 #include "server/cluster/member.h"
@@ -61,6 +64,26 @@ class ClusterMembership {
   // Of where calls of the slot are to go: its owner, or the node to which it is being
   // handed over; empty: not known, or this node. Costs a lock and a copy.
   std::string OwnerAddress(int slot) const;
+
+  // Of slots with owners of their own. From now on, for `most` at most, this node says
+  // that it holds the journal and cuts it (control.proto), until EndCut and EndHold.
+  // Returns the number of the hold.
+  uint64_t BeginHold(absl::Duration most);
+  // Waits for a record that says so to come back, and then for the longest lease of a
+  // node: each owner whose lease runs has read it then, as it has read all that is
+  // older than its lease. UNAVAILABLE: the record does not come within `timeout`.
+  absl::Status AwaitHold(uint64_t hold, absl::Duration timeout);
+  void EndCut(uint64_t hold);
+  // Does nothing if it has ended.
+  void EndHold(uint64_t hold);
+  // Whether it has not ended.
+  bool HasHold(uint64_t hold) const;
+  // Whether this node may delete records of the slot that its checkpoint has given up,
+  // and may settle an event whose dead letter is stored in another slot: it has a lease,
+  // and no node holds, or cuts, the journal. Costs two loads and a read of the clock.
+  bool MayTrim(int slot) const;
+  bool MaySettle(int slot) const;
+
   // Costs O(slots * nodes).
   MembershipStatus GetStatus() const;
 

@@ -124,6 +124,8 @@ std::optional<ControlRecord> MembershipLogic::Next(int64_t now_ns,
   ControlRecord record = cluster_->Make(kind.value_or(CONTROL_KIND_HEARTBEAT),
                                         made_, now_ns, wall_us);
   ShareRecord(slots(), leaving_, &record);
+  record.set_holds_journal(holds_);
+  record.set_cuts_journal(cuts_);
   for (int slot = 0; slot < slots(); ++slot) {
     AddSlot(
         slot,
@@ -181,6 +183,44 @@ void MembershipLogic::Yield() {
   wanted_.assign(wanted_.size(), false);
   for (const auto& member : members_) member->Yield();
   if (shares()) cluster_->Yield();
+}
+
+// --- Who holds the journal.
+
+uint64_t MembershipLogic::SetHold(bool holds, bool cuts) {
+  holds_ = holds;
+  cuts_ = cuts;
+  if (shares()) cluster_->RequestRecord();
+  return made_ + 1;
+}
+
+uint64_t MembershipLogic::read_number() const {
+  return (shares() ? *cluster_ : *members_.front()).read_number();
+}
+
+bool MembershipLogic::IsHeld() const {
+  bool held = false;
+  if (!shares()) return held;
+  cluster_->state().VisitLive(
+      [&](const ControlRecord& node) { held = held || node.holds_journal(); });
+  return held;
+}
+
+bool MembershipLogic::IsCut() const {
+  bool cut = false;
+  if (!shares()) return cut;
+  cluster_->state().VisitLive(
+      [&](const ControlRecord& node) { cut = cut || node.cuts_journal(); });
+  return cut;
+}
+
+absl::Duration MembershipLogic::LongestLease() const {
+  absl::Duration longest = options_.lease;
+  if (!shares()) return longest;
+  cluster_->state().VisitLive([&](const ControlRecord& node) {
+    longest = std::max(longest, absl::Microseconds(node.lease_us()));
+  });
+  return longest;
 }
 
 std::string MembershipLogic::WholeOwner() const {

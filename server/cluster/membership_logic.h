@@ -75,6 +75,19 @@ class MembershipLogic {
   void Renew(int slot);
   void Yield();
   std::vector<SlotPlacement> GetPlacement() const;
+
+  // Of slots: what each record says from now on. Returns the number of the first one
+  // that does.
+  uint64_t SetHold(bool holds, bool cuts);
+  // See MemberLogic; of the node's records.
+  uint64_t read_number() const;
+  // Whether a node that is not gone holds the journal, or cuts it, as far as this one
+  // has read.
+  bool IsHeld() const;
+  bool IsCut() const;
+  // Of all nodes that are not gone.
+  absl::Duration LongestLease() const;
+
   MembershipStatus Status(int64_t now_ns) const;
   // What happened since the last call, in order for each slot; see ClusterMembership.
   std::vector<std::pair<int, MemberEvent>> TakeEvents();
@@ -104,6 +117,8 @@ class MembershipLogic {
   // Of the cluster as a whole; null: one node owns all.
   std::unique_ptr<MemberLogic> cluster_;
   bool leaving_ = false;
+  bool holds_ = false;
+  bool cuts_ = false;
   uint64_t made_ = 0;
   std::vector<std::pair<int, MemberEvent>> events_;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <random>
 
@@ -96,6 +97,96 @@ std::string MembershipThread::OwnerAddress(int slot) const {
 MembershipStatus MembershipThread::GetStatus() const {
   absl::MutexLock lock(&mu_);
   return logic_.Status(clock_->NowNs());
+}
+
+// --- What is held.
+
+uint64_t MembershipThread::SayHolds() {
+  bool cuts = false;
+  for (const auto& [_, hold] : holds_) cuts = cuts || hold.cuts;
+  return logic_.SetHold(!holds_.empty(), cuts);
+}
+
+void MembershipThread::EndOldHolds() {
+  if (holds_.empty()) return;
+  const int64_t now_ns = clock_->NowNs();
+  bool ended = false;
+  for (auto it = holds_.begin(); it != holds_.end();) {
+    const bool old = it->second.until_ns <= now_ns;
+    ended = ended || old;
+    it = old ? holds_.erase(it) : std::next(it);
+  }
+  if (ended) SayHolds();
+}
+
+uint64_t MembershipThread::BeginHold(absl::Duration most) {
+  uint64_t hold = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    hold = ++last_hold_;
+    Hold& begun = holds_[hold];
+    begun.until_ns = clock_->NowNs() + absl::ToInt64Nanoseconds(most);
+    begun.number = SayHolds();
+  }
+  log_->Wake();
+  return hold;
+}
+
+absl::Status MembershipThread::AwaitHold(uint64_t hold,
+                                         absl::Duration timeout) {
+  absl::MutexLock lock(&mu_);
+  const int64_t late_ns = clock_->NowNs() + absl::ToInt64Nanoseconds(timeout);
+  std::optional<int64_t> known_ns;
+  for (;;) {
+    const auto found = holds_.find(hold);
+    const int64_t now_ns = clock_->NowNs();
+    if (found == holds_.end() || stopping_ ||
+        (!known_ns && now_ns >= late_ns)) {
+      return absl::UnavailableError(
+          "the heartbeats of this node do not come back from the control log "
+          "in time");
+    }
+    if (!known_ns && logic_.read_number() >= found->second.number) {
+      known_ns = now_ns + MemberLogic::SafeLeaseNs(logic_.LongestLease());
+    }
+    if (known_ns && now_ns >= *known_ns) return absl::OkStatus();
+    const int64_t wait_ns = std::min(
+        kMaxLeaseWaitNs, known_ns ? *known_ns - now_ns : kMaxLeaseWaitNs);
+    changed_.WaitFor(&mu_, std::chrono::microseconds(wait_ns / 1'000 + 1));
+  }
+}
+
+void MembershipThread::EndCut(uint64_t hold) {
+  {
+    absl::MutexLock lock(&mu_);
+    const auto found = holds_.find(hold);
+    if (found == holds_.end()) return;
+    found->second.cuts = false;
+    SayHolds();
+  }
+  log_->Wake();
+}
+
+void MembershipThread::EndHold(uint64_t hold) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (holds_.erase(hold) == 0) return;
+    SayHolds();
+  }
+  log_->Wake();
+}
+
+bool MembershipThread::HasHold(uint64_t hold) const {
+  absl::MutexLock lock(&mu_);
+  return holds_.count(hold) > 0;
+}
+
+bool MembershipThread::MayTrim(int slot) const {
+  return HoldsLease(slot) && !held_.load(std::memory_order_relaxed);
+}
+
+bool MembershipThread::MaySettle(int slot) const {
+  return HoldsLease(slot) && !cut_.load(std::memory_order_relaxed);
 }
 
 // --- Of one.
@@ -234,6 +325,8 @@ void MembershipThread::Publish(int slot) {
 }
 
 void MembershipThread::PublishAll() {
+  held_.store(logic_.IsHeld(), std::memory_order_relaxed);
+  cut_.store(logic_.IsCut(), std::memory_order_relaxed);
   for (int slot = 0; slot < slots(); ++slot) Publish(slot);
 }
 
@@ -265,6 +358,7 @@ void MembershipThread::Run() {
     {
       absl::MutexLock lock(&mu_);
       if (stopping_) return;
+      EndOldHolds();
       record = logic_.Next(clock_->NowNs(), clock_->WallUs());
     }
     Notify();

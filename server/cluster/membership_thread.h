@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -43,6 +44,14 @@ class MembershipThread {
   void YieldAll() ABSL_LOCKS_EXCLUDED(mu_);
   std::vector<SlotPlacement> GetPlacement() const ABSL_LOCKS_EXCLUDED(mu_);
   std::string OwnerAddress(int slot) const ABSL_LOCKS_EXCLUDED(mu_);
+  uint64_t BeginHold(absl::Duration most) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status AwaitHold(uint64_t hold, absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void EndCut(uint64_t hold) ABSL_LOCKS_EXCLUDED(mu_);
+  void EndHold(uint64_t hold) ABSL_LOCKS_EXCLUDED(mu_);
+  bool HasHold(uint64_t hold) const ABSL_LOCKS_EXCLUDED(mu_);
+  bool MayTrim(int slot) const;
+  bool MaySettle(int slot) const;
   MembershipStatus GetStatus() const ABSL_LOCKS_EXCLUDED(mu_);
 
   void SetLag(int slot, uint64_t messages, absl::Duration age)
@@ -74,6 +83,13 @@ class MembershipThread {
     std::deque<std::pair<uint64_t, Confirmed>> confirms;
     MemberRole noted_role = MemberRole::kStandby;
   };
+  // Of this node: see ClusterMembership::BeginHold.
+  struct Hold {
+    int64_t until_ns = 0;
+    bool cuts = true;
+    // Of the first record that says so.
+    uint64_t number = 0;
+  };
   // What the thread calls without the lock.
   struct Calls {
     std::vector<std::pair<Confirmed, bool>> confirmed;
@@ -86,6 +102,9 @@ class MembershipThread {
   bool Holds(const std::atomic<int64_t>& end_ns) const;
   void Publish(int slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PublishAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns the number of the first record that says what is held now.
+  uint64_t SayHolds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EndOldHolds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status NotOwner(int slot) const ABSL_LOCKS_EXCLUDED(mu_);
   void Run();
   // False when there is nothing to be read any more.
@@ -107,6 +126,12 @@ class MembershipThread {
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   // What Notify is to call.
   Calls calls_ ABSL_GUARDED_BY(mu_);
+  uint64_t last_hold_ ABSL_GUARDED_BY(mu_) = 0;
+  std::map<uint64_t, Hold> holds_ ABSL_GUARDED_BY(mu_);
+  // Of any node, as far as the log is read: written before the leases that reading
+  // on has renewed.
+  std::atomic<bool> held_{false};
+  std::atomic<bool> cut_{false};
   std::vector<Slot> slots_;
   std::thread thread_;
 };

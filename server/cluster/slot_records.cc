@@ -27,6 +27,8 @@ ControlRecord NodeRecord(const ControlRecord& record) {
   node.set_number(record.number());
   node.set_slot_count(record.slot_count());
   node.set_leaving(record.leaving());
+  node.set_holds_journal(record.holds_journal());
+  node.set_cuts_journal(record.cuts_journal());
   return node;
 }
 

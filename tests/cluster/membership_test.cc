@@ -49,6 +49,8 @@ class SlotNode {
   ClusterMembership& membership() { return *membership_; }
   Member& At(int slot) { return *membership_->At(slot); }
   void Stop() { membership_.reset(); }
+  // Reads nothing of the control log from now on, and lives.
+  void SetDeaf() { log_.SetDeaf(true); }
   std::vector<std::pair<int, MemberRole>> roles() const {
     absl::MutexLock lock(&mu_);
     return roles_;
@@ -75,6 +77,19 @@ class SlotNode {
         member.Release(wanted.wanted_owner, absl::ZeroDuration()).IgnoreError();
       }
     }
+  }
+  // Slots of which it may delete what their checkpoints have given up.
+  int MayTrim() const {
+    int may = 0;
+    for (int slot = 0; slot < kSlots; ++slot) may += membership_->MayTrim(slot);
+    return may;
+  }
+  int MaySettle() const {
+    int may = 0;
+    for (int slot = 0; slot < kSlots; ++slot) {
+      may += membership_->MaySettle(slot);
+    }
+    return may;
   }
   int Served() {
     int served = 0;
@@ -106,6 +121,19 @@ class MembershipTest : public testing::Test {
       wake_.WaitFor(&mu_, std::chrono::microseconds(200));
     }
     return false;
+  }
+
+  absl::Status AwaitHold(const std::vector<SlotNode*>& nodes, SlotNode* node,
+                         uint64_t hold) {
+    absl::Status held;
+    std::atomic<bool> done = false;
+    std::thread waits([&] {
+      held = node->membership().AwaitHold(hold, absl::Seconds(10));
+      done = true;
+    });
+    EXPECT_TRUE(Await(nodes, [&] { return done.load(); }));
+    waits.join();
+    return held;
   }
 
   FakeBootClock clock_;
@@ -194,6 +222,69 @@ TEST_F(MembershipTest, OneRecordConfirmsManySlots) {
   const ControlRecord last = topic_.entries().back().record;
   EXPECT_EQ(last.slots_size(), kSlots);
   EXPECT_EQ(last.slot_count(), static_cast<uint32_t>(kSlots));
+}
+
+TEST_F(MembershipTest, NoOwnerTrimsWhatANodeHolds) {
+  SlotNode a("a", &topic_, &clock_);
+  ASSERT_TRUE(Await({&a}, [&] { return a.MayTrim() == kSlots; }));
+  SlotNode b("b", &topic_, &clock_);
+  ASSERT_TRUE(Await({&a, &b}, [&] {
+    return a.MayTrim() == kSlots / 2 && b.MayTrim() == kSlots / 2;
+  }));
+  // Of two holds of a node, until both have ended.
+  ClusterMembership& holder = b.membership();
+  const uint64_t hold = holder.BeginHold(absl::Hours(1));
+  const uint64_t other = holder.BeginHold(absl::Hours(1));
+  ASSERT_EQ(AwaitHold({&a, &b}, &b, hold), absl::OkStatus());
+  EXPECT_EQ(a.MayTrim() + b.MayTrim(), 0);
+  EXPECT_EQ(a.MaySettle() + b.MaySettle(), 0);
+  ASSERT_TRUE(Await({&a, &b}, [&] {
+    return a.Served() == kSlots / 2 && b.Served() == kSlots / 2;
+  }));
+  EXPECT_EQ(a.MayTrim() + b.MayTrim(), 0);
+  holder.EndCut(hold);
+  holder.EndHold(other);
+  EXPECT_TRUE(
+      Await({&a, &b}, [&] { return a.MaySettle() + b.MaySettle() == kSlots; }));
+  EXPECT_EQ(a.MayTrim() + b.MayTrim(), 0);
+  EXPECT_TRUE(holder.HasHold(hold));
+  holder.EndHold(hold);
+  EXPECT_TRUE(
+      Await({&a, &b}, [&] { return a.MayTrim() + b.MayTrim() == kSlots; }));
+
+  // It ends with its time, and with its node.
+  const uint64_t brief = holder.BeginHold(absl::Seconds(5));
+  ASSERT_EQ(AwaitHold({&a, &b}, &b, brief), absl::OkStatus());
+  EXPECT_EQ(a.MayTrim() + b.MayTrim(), 0);
+  EXPECT_TRUE(
+      Await({&a, &b}, [&] { return a.MayTrim() + b.MayTrim() == kSlots; }));
+  EXPECT_FALSE(holder.HasHold(brief));
+  const uint64_t last = holder.BeginHold(absl::Hours(1));
+  ASSERT_EQ(AwaitHold({&a, &b}, &b, last), absl::OkStatus());
+  b.Stop();
+  EXPECT_EQ(a.MayTrim(), 0);
+  EXPECT_TRUE(Await({&a}, [&] { return a.MayTrim() == kSlots; }));
+}
+
+// Nor one that has not read of it: its lease has ended.
+TEST_F(MembershipTest, AHoldIsCertainOnceNoOlderLeaseRuns) {
+  SlotNode a("a", &topic_, &clock_);
+  ASSERT_TRUE(Await({&a}, [&] { return a.MayTrim() == kSlots; }));
+  SlotNode b("b", &topic_, &clock_);
+  ASSERT_TRUE(Await({&a, &b}, [&] { return b.MayTrim() == kSlots / 2; }));
+  a.SetDeaf();
+  const uint64_t hold = b.membership().BeginHold(absl::Hours(1));
+  ASSERT_EQ(AwaitHold({&a, &b}, &b, hold), absl::OkStatus());
+  EXPECT_EQ(a.MayTrim(), 0);
+  EXPECT_EQ(a.MaySettle(), 0);
+}
+
+TEST_F(MembershipTest, AHoldNeedsTheControlLog) {
+  SlotNode a("a", &topic_, &clock_);
+  ASSERT_TRUE(Await({&a}, [&] { return a.MayTrim() == kSlots; }));
+  topic_.SetAway(true);
+  const uint64_t hold = a.membership().BeginHold(absl::Hours(2));
+  EXPECT_TRUE(absl::IsUnavailable(AwaitHold({&a}, &a, hold)));
 }
 
 TEST_F(MembershipTest, AClusterOfOneOwnerKnowsOfNoSlots) {

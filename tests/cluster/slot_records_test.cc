@@ -27,6 +27,8 @@ TEST(SlotRecordsTest, EachSlotGetsItsPartAndWhatTheNodeSays) {
   ControlRecord record = NodeSays(CONTROL_KIND_HEARTBEAT, 4);
   record.set_owns(true);
   ShareRecord(4, /*leaving=*/true, &record);
+  record.set_holds_journal(true);
+  record.set_cuts_journal(true);
   ControlRecord owned = NodeSays(CONTROL_KIND_TAKEOVER, 7);
   owned.set_incarnation(2);
   owned.set_lag_messages(0);
@@ -35,6 +37,8 @@ TEST(SlotRecordsTest, EachSlotGetsItsPartAndWhatTheNodeSays) {
   AddSlot(2, NodeSays(CONTROL_KIND_HEARTBEAT, 6), /*member=*/false, &record);
   AddSlot(3, NodeSays(CONTROL_KIND_HEARTBEAT, 0), /*member=*/false, &record);
   EXPECT_EQ(record.slots_size(), 2);
+  EXPECT_TRUE(WholeRecord(record).holds_journal());
+  EXPECT_TRUE(WholeRecord(record).cuts_journal());
 
   const std::vector<ControlRecord> slots = RecordsOfSlots(record, 4);
   for (const ControlRecord& slot : slots) {
