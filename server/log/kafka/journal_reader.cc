@@ -172,7 +172,11 @@ absl::Status JournalReader::Read(const std::vector<int64_t>& last,
       Handle(message, last, visit);
     });
   }
-  if (status_.ok() && !std::exchange(complete_, true)) status_ = CheckTrimmed();
+  if (status_.ok() && !std::exchange(complete_, true)) {
+    for (uint32_t p = 0; p < partitions(); ++p) {
+      status_.Update(CheckTrimmed(p));
+    }
+  }
   NoteCaughtUp();
   return status_;
 }
@@ -182,7 +186,17 @@ absl::Status JournalReader::ReadSome(absl::Duration timeout,
   if (status_.ok()) {
     consumer_->Poll(
         timeout,
-        [&](const KafkaMessage& message) { Handle(message, {}, visit); },
+        [&](const KafkaMessage& message) {
+          if (!ends_.empty() && message.status.ok() && !message.is_end &&
+              message.offset == ends_[message.partition] &&
+              message.value != end_message_) {
+            status_ = absl::DataLossError(absl::StrCat(
+                "partition ", first_partition() + message.partition,
+                " has another message at offset ", message.offset,
+                " than a broker has acknowledged there"));
+          }
+          Handle(message, ends_, visit);
+        },
         kSomeMessages);
   }
   return status_;
@@ -252,22 +266,26 @@ absl::Status JournalReader::ErrorOf(const KafkaMessage& message) const {
                    "brokers have lost messages"));
 }
 
-absl::Status JournalReader::CheckTrimmed() const {
-  for (uint32_t p = 0; p < parts_.size(); ++p) {
-    const Part& part = parts_[p];
-    if (static_cast<uint64_t>(part.begin) > part.filter.trimmed()) {
-      return absl::DataLossError(absl::StrCat(
-          "partition ", first_partition() + p, " begins at offset ", part.begin,
-          ", but its owners trimmed it up to ", part.filter.trimmed(),
-          " alone: messages between are lost, as by a retention"));
-    }
+absl::Status JournalReader::CheckTrimmed(uint32_t partition) const {
+  const Part& part = parts_[partition];
+  if (static_cast<uint64_t>(part.begin) <= part.filter.trimmed()) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "partition ", first_partition() + partition, " begins at offset ",
+      part.begin, ", but its owners trimmed it up to ", part.filter.trimmed(),
+      " alone: messages between are lost, as by a retention"));
 }
 
 LogFilter JournalReader::TakeFilter(uint32_t partition) {
   consumer_->Stop(partition);
   return std::move(parts_[partition].filter);
+}
+
+absl::Status JournalReader::Finish(uint32_t partition) {
+  consumer_->Stop(partition);
+  status_.Update(CheckTrimmed(partition));
+  return status_;
 }
 
 void JournalReader::AwaitMore(absl::Duration timeout) {

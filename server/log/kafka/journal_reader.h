@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,14 +52,29 @@ class JournalReader {
   // up to and with the message at that offset of each partition.
   absl::Status Read(const std::vector<int64_t>& last, Journal::Visitor visit);
   // Some messages of those that are there, after waiting for the first at most
-  // `timeout`.
+  // `timeout`; none after those of SetEnds.
   absl::Status ReadSome(absl::Duration timeout, Journal::Visitor visit);
+  // The last message that ReadSome reads of each partition: at this offset, where it
+  // must be this one (otherwise DATA_LOSS).
+  void SetEnds(std::vector<int64_t> offsets, std::string message) {
+    ends_ = std::move(offsets);
+    end_message_ = std::move(message);
+  }
   void AwaitMore(absl::Duration timeout);
   void Wake();
   void Stop();
 
-  // After a Read up to an offset: nothing more is read of the partition.
+  // Of the next message to read, and past the last one at Open.
+  int64_t position(uint32_t partition) const {
+    return parts_[partition].position;
+  }
+  int64_t end(uint32_t partition) const { return parts_[partition].end; }
+
+  // After a read up to an offset: nothing more is read of the partition.
   LogFilter TakeFilter(uint32_t partition);
+  // The same of all that was there at Open. DATA_LOSS: it does not begin where its
+  // owners have trimmed it.
+  absl::Status Finish(uint32_t partition);
 
  private:
   struct Part {
@@ -93,12 +109,15 @@ class JournalReader {
   void Handle(const KafkaMessage& message, const std::vector<int64_t>& last,
               Journal::Visitor visit);
   absl::Status ErrorOf(const KafkaMessage& message) const;
-  absl::Status CheckTrimmed() const;
+  absl::Status CheckTrimmed(uint32_t partition) const;
   void NoteCaughtUp();
 
   const std::unique_ptr<KafkaConsumer> consumer_;
   std::deque<Part> parts_;
   std::optional<Stashed> stashed_;
+  // Of SetEnds.
+  std::vector<int64_t> ends_;
+  std::string end_message_;
   bool complete_ = false;
   // Ends all reads.
   absl::Status status_;

@@ -155,7 +155,7 @@ absl::Status KafkaJournal::Impl::BeginAppends() {
     appenders_.push_back(std::make_unique<PartitionAppender>(
         p, std::move(filter), static_cast<uint64_t>(claim_offsets_[p]),
         io_.get(), [this](const absl::Status& why) { OnLost(why); },
-        reader_->first_partition() + p));
+        options_.may_delete, reader_->first_partition() + p));
   }
   is_owner_ = true;
   return absl::OkStatus();
@@ -226,7 +226,6 @@ class KafkaJournal::Snapshot final : public KafkaSnapshot {
   }
 
   const std::vector<uint64_t>& first() const override { return first_; }
-  const std::vector<uint64_t>& end() const override { return end_; }
   bool done() const override {
     for (uint32_t p = 0; p < end_.size(); ++p) {
       if (reader_->next(p) < end_[p]) return false;

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "server/log/journal.h"
 #include "server/log/kafka/kafka_client.h"
+#include "server/log/kafka/kafka_snapshot.h"
 
 namespace timecache::server {
 
@@ -33,6 +34,10 @@ struct KafkaJournalOptions {
   std::function<void(const absl::Status& why)> on_lost;
   // See Journal::IsOwner: whether the node's lease holds. Null: always.
   std::function<bool()> holds_lease;
+  // Whether messages of the topic may be deleted now. If not, what TrimBefore has given
+  // up is deleted with a later append. Any thread, with locks of the journal held. Null:
+  // always.
+  std::function<bool()> may_delete;
 };
 
 // How far a standby is.
@@ -44,25 +49,6 @@ struct KafkaJournalLag {
   absl::Duration age = absl::ZeroDuration();
   // Those that were, since Open.
   uint64_t read = 0;
-};
-
-// The records that an owner's journal had at one moment, of all partitions, read from
-// the topic while appends go on. Trims delete nothing of the topic until it is
-// destroyed.
-//
-// Of one thread. Holds what a standby does: what was fetched ahead, and one group of
-// pieces of each partition.
-class KafkaSnapshot {
- public:
-  // Of each partition: the position of the first record, and the one past the last.
-  virtual const std::vector<uint64_t>& first() const = 0;
-  virtual const std::vector<uint64_t>& end() const = 0;
-  virtual bool done() const = 0;
-  // Visits the next ones, some MiB, each partition's in order, after waiting for the
-  // first at most so long. DATA_LOSS: messages are gone. CANCELLED: the node does not
-  // own the journal any more.
-  virtual absl::Status Read(absl::Duration timeout, Journal::Visitor visit) = 0;
-  virtual ~KafkaSnapshot() = default;
 };
 
 // First a node follows: Read returns what is new each time. Claim makes it the
@@ -126,9 +112,9 @@ class KafkaJournal final : public Journal {
   int64_t last_append_us() const;
   int64_t claim_append_us() const;
 
-  // All that was done before the call is in it; what is in one partition and was
-  // appended because of a record in another one, is there with that record. Must not
-  // outlive this. FAILED_PRECONDITION: the node does not own the journal. UNAVAILABLE:
+  // Of one moment: what is in one partition and was appended because of a record in
+  // another one, is there with that record. Trims delete nothing of the topic until it
+  // is destroyed. Must not outlive this. FAILED_PRECONDITION: the node does not own the journal. UNAVAILABLE:
   // no broker answers in 10 s. Any thread.
   absl::StatusOr<std::unique_ptr<KafkaSnapshot>> OpenSnapshot();
 

@@ -9,7 +9,12 @@ constexpr uint8_t kLogVersion = 1;
 constexpr size_t kClaimHeaderBytes = 2 + 2 * sizeof(uint64_t);
 
 // The second byte. Of records: whether it is the group's last piece.
-enum class LogMessageKind : uint8_t { kClaim = 1, kRecords = 2, kLast = 3 };
+enum class LogMessageKind : uint8_t {
+  kClaim = 1,
+  kRecords = 2,
+  kLast = 3,
+  kMark = 4
+};
 
 }  // namespace
 
@@ -21,6 +26,14 @@ std::string EncodeClaim(const ClaimMessage& message) {
   PutNumber(&value, message.claim);
   PutNumber(&value, message.incarnation);
   value.append(message.node.data(), message.node.size());
+  return value;
+}
+
+std::string EncodeMark(uint64_t id) {
+  std::string value;
+  PutNumber(&value, kLogVersion);
+  PutNumber(&value, LogMessageKind::kMark);
+  PutNumber(&value, id);
   return value;
 }
 

@@ -47,6 +47,10 @@ struct RecordsMessage {
   absl::string_view bytes;
 };
 
+// A message that counts for no reader, of whichever version: its offset alone says
+// something, to whoever appends it. `id`: random.
+std::string EncodeMark(uint64_t id);
+
 inline constexpr size_t kRecordsHeaderBytes = 64;
 inline constexpr size_t kRecordHeaderBytes = 4;
 

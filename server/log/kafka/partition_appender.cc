@@ -16,12 +16,14 @@ bool IsStored(const SendReport& report) { return report.status.ok(); }
 
 PartitionAppender::PartitionAppender(
     uint32_t partition, LogFilter filter, uint64_t claim_offset, AppenderIo* io,
-    std::function<void(const absl::Status&)> on_lost, uint32_t first_partition)
+    std::function<void(const absl::Status&)> on_lost,
+    std::function<bool()> may_delete, uint32_t first_partition)
     : partition_(partition),
       in_topic_(first_partition + partition),
       claim_(filter.claim()),
       io_(*io),
       on_lost_(std::move(on_lost)),
+      may_delete_(std::move(may_delete)),
       claim_offset_(claim_offset),
       filter_(std::move(filter)),
       known_offset_(claim_offset),
@@ -322,7 +324,8 @@ void PartitionAppender::Complete() {
     statistics_.written_bytes +=
         group.bytes + reports_.size() * kRecordsHeaderBytes;
   }
-  if (group.header.trimmed > deleted_ && group.header.trimmed != 0) {
+  // Also what was decided before the journal was held, or by an owner before.
+  if (group.header.trimmed > deleted_ && MayDelete()) {
     deleted_ = group.header.trimmed;
     io_.DeleteBefore(partition_, deleted_);
   }

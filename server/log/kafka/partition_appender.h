@@ -81,11 +81,12 @@ class PartitionAppender {
 
   // `filter` has read up to and with the node's claim, at `claim_offset`. `io` is
   // not owned, and outlives this; no callback of it follows once idle() after an
-  // End. `on_lost` is called at most once, on io's thread. `first_partition` is what
-  // errors and logs add to the number.
+  // End. `on_lost` is called at most once, on io's thread. `may_delete`: see
+  // KafkaJournalOptions. `first_partition` is what errors and logs add to the number.
   PartitionAppender(uint32_t partition, LogFilter filter, uint64_t claim_offset,
                     AppenderIo* io,
                     std::function<void(const absl::Status&)> on_lost,
+                    std::function<bool()> may_delete = nullptr,
                     uint32_t first_partition = 0);
   PartitionAppender(const PartitionAppender&) = delete;
   PartitionAppender& operator=(const PartitionAppender&) = delete;
@@ -129,8 +130,9 @@ class PartitionAppender {
   };
 
   bool MayTrim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return pins_ == 0 && to_trim_ > filter_.trimmed();
+    return pins_ == 0 && to_trim_ > filter_.trimmed() && MayDelete();
   }
+  bool MayDelete() const { return !may_delete_ || may_delete_(); }
   void SendTrim() ABSL_LOCKS_EXCLUDED(mu_);
   void SendNext() ABSL_LOCKS_EXCLUDED(mu_);
   bool TakeGroup() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -152,6 +154,7 @@ class PartitionAppender {
   const uint64_t claim_;
   AppenderIo& io_;
   const std::function<void(const absl::Status&)> on_lost_;
+  const std::function<bool()> may_delete_;
   const uint64_t claim_offset_;
 
   mutable absl::Mutex mu_ ABSL_ACQUIRED_AFTER(lock_order::kJournal);

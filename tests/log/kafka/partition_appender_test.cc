@@ -34,8 +34,10 @@ class PartitionAppenderTest : public testing::Test {
 
   PartitionAppender& appender() {
     if (!appender_.has_value()) {
-      appender_.emplace(0, std::move(filter_), log_.end - 1, &io_,
-                        [this](const absl::Status& why) { lost_ = why; });
+      appender_.emplace(
+          0, std::move(filter_), log_.end - 1, &io_,
+          [this](const absl::Status& why) { lost_ = why; },
+          [this] { return may_delete_; });
     }
     return *appender_;
   }
@@ -72,6 +74,7 @@ class PartitionAppenderTest : public testing::Test {
   SimulatedLog log_;
   SimulatedIo io_{&log_};
   LogFilter filter_;
+  bool may_delete_ = true;
   std::optional<PartitionAppender> appender_;
   std::vector<absl::StatusOr<uint64_t>> done_;
   absl::Status lost_;
@@ -299,6 +302,73 @@ TEST_F(PartitionAppenderTest, WhatIsPinnedIsNotDeleted) {
   io_.Run();
   EXPECT_GT(log_.low, extent.offset);
   EXPECT_THAT(Records(), ElementsAre(Pair(3, large), Pair(4, "after")));
+}
+
+TEST_F(PartitionAppenderTest, NothingIsDeletedWhileItMayNot) {
+  const std::string large(LogFilter::kBaseBytes, 'x');
+  for (int i = 0; i < 4; ++i) {
+    Append({large});
+    io_.Run();
+  }
+  may_delete_ = false;
+  ASSERT_EQ(appender().TrimBefore(1), absl::OkStatus());
+  Append({"after"});
+  io_.Run();
+  EXPECT_EQ(appender().First(), 1u);
+  EXPECT_EQ(log_.low, 0u);
+  may_delete_ = true;
+  Append({"later"});
+  io_.Run();
+  EXPECT_GT(log_.low, 0u);
+  EXPECT_THAT(Records(),
+              ElementsAre(Pair(1, large), Pair(2, large), Pair(3, large),
+                          Pair(4, "after"), Pair(5, "later")));
+}
+
+TEST_F(PartitionAppenderTest, NothingIsDeletedThatWasDecidedBefore) {
+  const std::string large(LogFilter::kBaseBytes, 'x');
+  for (int i = 0; i < 4; ++i) {
+    Append({large});
+    io_.Run();
+  }
+  ASSERT_EQ(appender().TrimBefore(3), absl::OkStatus());
+  // The message is on its way that says so.
+  may_delete_ = false;
+  io_.Run();
+  EXPECT_EQ(log_.low, 0u);
+  EXPECT_EQ(Records().size(), 4u);
+  // Nor by the next owner.
+  LogFilter filter;
+  const uint64_t claim = Claim(2, &filter);
+  EXPECT_GT(filter.trimmed(), 0u);
+  appender_.emplace(
+      0, std::move(filter), claim, &io_, [](const absl::Status&) {},
+      [this] { return may_delete_; });
+  Append({"after"});
+  io_.Run();
+  EXPECT_EQ(log_.low, 0u);
+  may_delete_ = true;
+  Append({"later"});
+  io_.Run();
+  EXPECT_THAT(Records(),
+              ElementsAre(Pair(3, large), Pair(4, "after"), Pair(5, "later")));
+}
+
+TEST_F(PartitionAppenderTest, AMarkChangesNothing) {
+  const std::string large(2 * PartitionAppender::kMessageBytesMax, 'x');
+  Append({"before"});
+  io_.Run();
+  Append({large});
+  io_.RunOne();
+  // Between two pieces.
+  log_.Append(EncodeMark(7));
+  io_.Run();
+  Append({"after"});
+  io_.Run();
+  EXPECT_THAT(done_, ElementsAre(0u, 1u, 2u));
+  EXPECT_THAT(Records(),
+              ElementsAre(Pair(0, "before"), Pair(1, large), Pair(2, "after")));
+  EXPECT_EQ(lost_, absl::OkStatus());
 }
 
 TEST_F(PartitionAppenderTest, ATrimBeyondTheEndIsRefused) {
