@@ -276,13 +276,19 @@ void Registry::SendDeadLetter(std::shared_ptr<TimeCacheMap> from,
       call.to, {&call.put, 1}, {&call.result, 1},
       // The group's map must be there until `done` is gone.
       [from = std::move(from), gate = letter_gate_, sent = std::move(sent),
+       when = when_to_settle_,
        done = std::move(done)](const absl::Status& called) mutable {
         absl::Status put = sent->result.status;
         // Nothing was tried: that says nothing of the letter.
         if (!called.ok()) put = absl::UnavailableError(called.message());
-        absl::ReaderMutexLock lock(&gate->mu);
-        auto end = std::exchange(done, nullptr);
-        if (!gate->closed) end(put);
+        auto settle = [from = std::move(from), gate = std::move(gate),
+                       done = std::move(done), put]() mutable {
+          absl::ReaderMutexLock lock(&gate->mu);
+          auto end = std::exchange(done, nullptr);
+          if (!gate->closed) end(put);
+        };
+        if (!when) return settle();
+        when(std::move(settle));
       });
 }
 

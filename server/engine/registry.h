@@ -141,7 +141,15 @@ class Registry final : public PartitionDirectory {
   // the letter is tried again. Not owned: must outlive the registry, and answer all
   // calls before it ends. Letters whose answers come after the registry stay in their
   // groups, for the next owner.
-  void SetDeadLetterStore(Store* store) { dead_letter_store_ = store; }
+  //
+  // `when` is called with each answer: what it is given, and may call at once or later,
+  // on any thread, takes the letter's event out of its group. What it drops stays there
+  // as those do. Null: at once.
+  using WhenToSettle = std::function<void(absl::AnyInvocable<void()> settle)>;
+  void SetDeadLetterStore(Store* store, WhenToSettle when = nullptr) {
+    dead_letter_store_ = store;
+    when_to_settle_ = std::move(when);
+  }
   // What needs other namespaces is its caller's (parts/dead_letter_walk.h): whether
   // dead letters go in a cycle, and Warnings, which are none.
   void LeaveRoutesToCaller() { checks_routes_ = false; }
@@ -185,6 +193,7 @@ class Registry final : public PartitionDirectory {
       ABSL_ACQUIRED_BEFORE(lock_order::kAccess);
   DeadLetterRight dead_letter_right_ ABSL_GUARDED_BY(dead_letter_mu_);
   Store* dead_letter_store_ = nullptr;
+  WhenToSettle when_to_settle_;
   bool checks_routes_ = true;
   // What the answers to letters that were sent need of the registry.
   struct LetterGate {

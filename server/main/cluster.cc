@@ -112,6 +112,9 @@ absl::StatusOr<std::unique_ptr<KafkaJournal>> Cluster::OpenJournal(
   options.holds_lease = [member = membership_->At(slot)] {
     return member->HoldsLease();
   };
+  if (has_slots()) {
+    options.may_delete = [this, slot] { return membership_->MayTrim(slot); };
+  }
   return KafkaJournal::Open(std::move(options));
 }
 

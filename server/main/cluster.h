@@ -46,6 +46,7 @@ class Cluster {
   ClusterMembership& membership() { return *membership_; }
   const ClusterMembership& membership() const { return *membership_; }
   const config::v1::ClusterConfig& config() const { return config_; }
+  const KafkaOptions& kafka() const { return kafka_; }
 
   // `observer` is called with each new role of this node in the slot, from other
   // threads, until another one, or null, takes its place: not any more once this

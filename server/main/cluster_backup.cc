@@ -4,13 +4,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/log/kafka/topic_snapshot.h"
 #include "server/log/local/record_backup.h"
 
 namespace timecache::server {
@@ -21,8 +24,16 @@ using SteadyClock = std::chrono::steady_clock;
 // Between two looks at whether the journal was stopped.
 constexpr absl::Duration kReadInterval = absl::Milliseconds(100);
 constexpr std::chrono::seconds kBrokersPatience{30};
+// For this node's heartbeats to come back.
+constexpr absl::Duration kHoldPatience = absl::Seconds(10);
 
-absl::Status OwnershipEnded(const absl::Status& why) {
+// What may be over at the next attempt.
+absl::Status AnotherAttempt(const absl::Status& why) {
+  if (absl::IsOutOfRange(why)) {
+    return absl::UnavailableError(
+        absl::StrCat(why.message(), ": run the backup again"));
+  }
+  if (!absl::IsFailedPrecondition(why) && !absl::IsCancelled(why)) return why;
   return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kOwnershipLost,
                          absl::StrCat(why.message(),
                                       ": run the backup again, it goes to the "
@@ -31,8 +42,10 @@ absl::Status OwnershipEnded(const absl::Status& why) {
 
 class ClusterBackup final : public BackupBytes {
  public:
-  explicit ClusterBackup(KafkaJournal* journal)
-      : journal_(*journal), estimate_(journal->statistics().disk_bytes) {}
+  using Open = std::function<absl::StatusOr<std::unique_ptr<KafkaSnapshot>>()>;
+
+  ClusterBackup(Open open, uint64_t estimate)
+      : open_(std::move(open)), estimate_(estimate) {}
 
   // The sizes of records are known when they are read.
   uint64_t total_bytes() const override {
@@ -42,36 +55,29 @@ class ClusterBackup final : public BackupBytes {
   }
 
   absl::StatusOr<std::string> Read(size_t bytes) override {
-    absl::Status status = Fill(bytes);
-    if (absl::IsFailedPrecondition(status) || absl::IsCancelled(status)) {
-      status = OwnershipEnded(status);
+    if (absl::Status status = Fill(bytes); !status.ok()) {
+      return AnotherAttempt(status);
     }
-    if (!status.ok()) return status;
     std::string piece = backup_->Take(bytes);
     sent_bytes_ += piece.size();
     return piece;
   }
 
  private:
-  // Here and not at the start of the call, as brokers may take a while.
-  absl::Status Open() {
-    auto snapshot = journal_.OpenSnapshot();
-    if (!snapshot.ok()) return snapshot.status();
-    snapshot_ = *std::move(snapshot);
-    backup_.emplace(snapshot_->first());
-    return absl::OkStatus();
-  }
-
   absl::Status Fill(size_t bytes) {
     if (!backup_.has_value()) {
-      if (absl::Status status = Open(); !status.ok()) return status;
+      // Here and not at the start of the call, as brokers may take a while.
+      auto snapshot = open_();
+      if (!snapshot.ok()) return snapshot.status();
+      snapshot_ = *std::move(snapshot);
+      backup_.emplace(snapshot_->first());
     }
     auto heard = SteadyClock::now();
     while (!finished_ && backup_->ready() < bytes) {
       if (snapshot_->done()) {
         backup_->Finish();
         finished_ = true;
-        // The owner may delete what it has trimmed.
+        // Owners may delete what they have trimmed.
         snapshot_ = nullptr;
         break;
       }
@@ -91,7 +97,7 @@ class ClusterBackup final : public BackupBytes {
     return absl::OkStatus();
   }
 
-  KafkaJournal& journal_;
+  const Open open_;
   const uint64_t estimate_;
   std::unique_ptr<KafkaSnapshot> snapshot_;
   std::optional<RecordBackup> backup_;
@@ -99,10 +105,62 @@ class ClusterBackup final : public BackupBytes {
   uint64_t sent_bytes_ = 0;
 };
 
+// Of which owners delete nothing until it is destroyed.
+class HeldSnapshot final : public KafkaSnapshot {
+ public:
+  static absl::StatusOr<std::unique_ptr<KafkaSnapshot>> Open(
+      const SharedJournal& journal) {
+    auto held = std::make_unique<HeldSnapshot>(journal.membership);
+    absl::Status status = held->Await();
+    if (!status.ok()) return status;
+    auto snapshot = OpenTopicSnapshot(journal.kafka, journal.topic);
+    if (!snapshot.ok()) return snapshot.status();
+    held->snapshot_ = *std::move(snapshot);
+    held->membership_.EndCut(held->hold_);
+    return held;
+  }
+
+  explicit HeldSnapshot(ClusterMembership* membership)
+      : membership_(*membership), hold_(membership->BeginHold(kBackupHold)) {}
+  ~HeldSnapshot() override { membership_.EndHold(hold_); }
+
+  const std::vector<uint64_t>& first() const override {
+    return snapshot_->first();
+  }
+  bool done() const override { return snapshot_->done(); }
+  absl::Status Read(absl::Duration timeout, Journal::Visitor visit) override {
+    if (!membership_.HasHold(hold_)) {
+      return absl::UnavailableError(
+          "the backup has taken an hour, which is the longest time for which "
+          "owners delete nothing: run the backup again, to where it is written "
+          "faster");
+    }
+    return snapshot_->Read(timeout, visit);
+  }
+
+ private:
+  absl::Status Await() { return membership_.AwaitHold(hold_, kHoldPatience); }
+
+  ClusterMembership& membership_;
+  const uint64_t hold_;
+  std::unique_ptr<KafkaSnapshot> snapshot_;
+};
+
 }  // namespace
 
 BackupSource BackupsOf(KafkaJournal* journal) {
-  return [journal] { return std::make_unique<ClusterBackup>(journal); };
+  return [journal] {
+    return std::make_unique<ClusterBackup>(
+        [journal] { return journal->OpenSnapshot(); },
+        journal->statistics().disk_bytes);
+  };
+}
+
+BackupSource BackupsOf(SharedJournal journal) {
+  return [journal = std::move(journal)] {
+    return std::make_unique<ClusterBackup>(
+        [journal] { return HeldSnapshot::Open(journal); }, journal.estimate());
+  };
 }
 
 }  // namespace timecache::server

@@ -17,9 +17,24 @@ prometheus::MetricFamily HistogramOf(const MetricInfo& info,
 
 }  // namespace
 
+JournalFigures FiguresOf(MapChangeLogs* logs,
+                         const Checkpointer* checkpointer) {
+  JournalFigures figures;
+  figures.journal = logs->journal().statistics();
+  figures.open_bytes = logs->open_bytes();
+  figures.open_bytes_max = logs->open_bytes_max();
+  figures.disk_full = logs->disk_full();
+  if (checkpointer != nullptr) {
+    figures.checkpoints = checkpointer->GetStatistics();
+  }
+  return figures;
+}
+
 std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
-  const JournalStatistics journal = logs_.journal().statistics();
-  const Checkpointer::Statistics checkpoints = checkpointer_.GetStatistics();
+  const JournalFigures figures = figures_();
+  const JournalStatistics& journal = figures.journal;
+  const Checkpointer::Statistics checkpoints =
+      figures.checkpoints.value_or(Checkpointer::Statistics());
   std::vector<prometheus::MetricFamily> families;
   const auto add = [&families](const MetricInfo& info, uint64_t value) {
     AddSample({}, static_cast<double>(value),
@@ -31,7 +46,7 @@ std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
       journal.segments);
   add({"timecache_journal_open_bytes",
        "Changes that wait for the journal's disk."},
-      static_cast<uint64_t>(logs_.open_bytes()));
+      static_cast<uint64_t>(figures.open_bytes));
   add({"timecache_journal_records_total", "Records that were written."},
       journal.records);
   add({"timecache_journal_appends_total",
@@ -73,16 +88,15 @@ std::vector<prometheus::MetricFamily> JournalMetrics::Collect() const {
   return families;
 }
 
-void DescribeJournal(const std::string& place, MapChangeLogs* logs,
-                     const Checkpointer* checkpointer,
+void DescribeJournal(const std::string& place, const JournalFigures& figures,
                      v1::JournalStatus* status) {
-  const JournalStatistics journal = logs->journal().statistics();
+  const JournalStatistics& journal = figures.journal;
   status->set_directory(place);
   status->set_disk_bytes(journal.disk_bytes);
   const auto waiting = status->mutable_waiting_bytes();
-  waiting->set_used(static_cast<uint64_t>(logs->open_bytes()));
-  waiting->set_max(static_cast<uint64_t>(logs->open_bytes_max()));
-  status->set_disk_full(logs->disk_full());
+  waiting->set_used(static_cast<uint64_t>(figures.open_bytes));
+  waiting->set_max(static_cast<uint64_t>(figures.open_bytes_max));
+  status->set_disk_full(figures.disk_full);
   status->set_commits(journal.commits);
   status->set_appends(journal.appends);
   status->set_written_bytes(journal.written_bytes);
@@ -92,10 +106,9 @@ void DescribeJournal(const std::string& place, MapChangeLogs* logs,
     SetDuration(journal.commit_latency.QuantileUs(0.99),
                 status->mutable_commit_p99());
   }
-  if (checkpointer == nullptr) return;
-  const Checkpointer::Statistics checkpoints = checkpointer->GetStatistics();
-  status->set_checkpoints(checkpoints.rounds);
-  status->set_checkpoint_state(checkpoints.writing
+  if (!figures.checkpoints.has_value()) return;
+  status->set_checkpoints(figures.checkpoints->rounds);
+  status->set_checkpoint_state(figures.checkpoints->writing
                                    ? v1::CHECKPOINT_STATE_WRITING
                                    : v1::CHECKPOINT_STATE_IDLE);
 }

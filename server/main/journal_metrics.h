@@ -3,7 +3,11 @@
 #ifndef TIMECACHED_SERVER_MAIN_JOURNAL_METRICS_H_
 #define TIMECACHED_SERVER_MAIN_JOURNAL_METRICS_H_
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "prometheus/collectable.h"
@@ -13,25 +17,34 @@
 
 namespace timecache::server {
 
+// Of one journal, or of those of several slots together.
+struct JournalFigures {
+  JournalStatistics journal;
+  int64_t open_bytes = 0;
+  int64_t open_bytes_max = 0;
+  bool disk_full = false;
+  // None: a standby has no checkpointer.
+  std::optional<Checkpointer::Statistics> checkpoints;
+};
+
+// `checkpointer` may be null. O(segments of the journal).
+JournalFigures FiguresOf(MapChangeLogs* logs, const Checkpointer* checkpointer);
+
 // Thread-safe.
 class JournalMetrics final : public prometheus::Collectable {
  public:
-  // Neither is owned; both must outlive this.
-  JournalMetrics(MapChangeLogs* logs, const Checkpointer* checkpointer)
-      : logs_(*logs), checkpointer_(*checkpointer) {}
+  // `figures` is called in each Collect, on its thread.
+  explicit JournalMetrics(std::function<JournalFigures()> figures)
+      : figures_(std::move(figures)) {}
 
-  // O(segments of the journal).
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  MapChangeLogs& logs_;
-  const Checkpointer& checkpointer_;
+  const std::function<JournalFigures()> figures_;
 };
 
-// Describes it in GetServer. `place`: its directory, or its topic. A standby has no
-// checkpointer: null. Thread-safe, O(segments of the journal).
-void DescribeJournal(const std::string& place, MapChangeLogs* logs,
-                     const Checkpointer* checkpointer,
+// Describes it in GetServer. `place`: its directory, or its topic.
+void DescribeJournal(const std::string& place, const JournalFigures& figures,
                      v1::JournalStatus* status);
 
 }  // namespace timecache::server

@@ -276,15 +276,18 @@ ServerOptions Node::MakeServerOptions() {
     // The checkpointer is there once calls are served.
     options.describe_journal = [this](v1::JournalStatus* status) {
       DescribeJournal(
-          JournalTopic(config_.cluster().name()), journal_.logs.get(),
-          term_->CheckService().ok() ? checkpointer_.get() : nullptr, status);
+          JournalTopic(config_.cluster().name()),
+          FiguresOf(journal_.logs.get(),
+                    term_->CheckService().ok() ? checkpointer_.get() : nullptr),
+          status);
     };
     options.backup_source = term_->Backups();
   }
   if (journal_.local != nullptr) {
     options.describe_journal = [this](v1::JournalStatus* status) {
-      DescribeJournal(config_.journal().directory(), journal_.logs.get(),
-                      checkpointer_.get(), status);
+      DescribeJournal(config_.journal().directory(),
+                      FiguresOf(journal_.logs.get(), checkpointer_.get()),
+                      status);
     };
     options.backup_source = BackupsOf(journal_.local);
   }
@@ -332,11 +335,14 @@ void Node::LookReady() {
 
 void Node::AddMetrics() {
   Metrics* metrics = monitoring_.metrics();
-  if (journal_.logs != nullptr) {
-    journal_metrics_ = std::make_unique<JournalMetrics>(journal_.logs.get(),
-                                                        checkpointer_.get());
-    metrics->Add(journal_metrics_.get());
+  if (shared_ != nullptr) {
+    journal_metrics_ = std::make_unique<JournalMetrics>(
+        [this] { return shared_->journals().Sum(); });
+  } else if (journal_.logs != nullptr) {
+    journal_metrics_ = std::make_unique<JournalMetrics>(
+        [this] { return FiguresOf(journal_.logs.get(), checkpointer_.get()); });
   }
+  if (journal_metrics_ != nullptr) metrics->Add(journal_metrics_.get());
   AddStateMetrics(
       {&*server_, &system_clock_, &*reload_, access_.get(), tls_.get()},
       metrics);

@@ -6,34 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "server/api/proto_time.h"
 #include "server/base/clock.h"
 #include "server/base/error.h"
 #include "server/engine/store/partitions.h"
 #include "server/log/kafka/kafka_topics.h"
+#include "server/main/cluster_backup.h"
 #include "server/main/config/configured_namespaces.h"
 #include "server/main/journal_metrics.h"
 #include "server/main/peer_credentials.h"
-#include "server/rpc/admin/backup_source.h"
 
 namespace timecache::server {
-namespace {
-
-// Says why there is none: no node has all slots.
-class NoBackup final : public BackupBytes {
- public:
-  uint64_t total_bytes() const override { return 0; }
-  absl::StatusOr<std::string> Read(size_t /*bytes*/) override {
-    return ErrorWithReason(
-        absl::StatusCode::kFailedPrecondition, Reason::kNoJournal,
-        "nodes that share the ownership make no backups: end all, start one "
-        "without cluster.forward_calls, and back that one up");
-  }
-};
-
-}  // namespace
-
 SharedCluster::SharedCluster(const config::v1::ServerConfig& config,
                              Cluster* cluster,
                              std::shared_ptr<ServerAccount> account,
@@ -42,26 +27,39 @@ SharedCluster::SharedCluster(const config::v1::ServerConfig& config,
       cluster_(*cluster),
       registries_(*registries),
       peers_(ToPeerOptions(config)),
-      slots_(
-          cluster, [this] { return this->config(); }, std::move(account),
-          {.open =
-               [this](SlotMaps* maps) {
-                 maps->registry.LeaveRoutesToCaller();
-                 maps->registry.SetDeadLetterStore(store());
-                 maps->registry.SetDeadLetterRight(
-                     [this](absl::string_view principal,
-                            absl::string_view name) {
-                       return CheckDeadLetter(principal, name);
-                     });
-               },
-           .prepare = [this](int slot,
-                             SlotMaps* maps) { return Prepare(slot, maps); },
-           .look = [](int /*slot*/, SlotMaps* maps) { maps->keeper->Look(); },
-           .retire =
-               [this](int /*slot*/, SlotMaps* maps) {
-                 maps->keeper = nullptr;
-                 registries_.Remove(&maps->registry);
-               }}),
+      slots_(cluster, [this] { return this->config(); }, std::move(account),
+             {.open =
+                  [this](int slot, SlotMaps* maps) {
+                    maps->letters =
+                        std::make_shared<StoredLetters>([this, slot] {
+                          return cluster_.membership().MaySettle(slot);
+                        });
+                    maps->registry.LeaveRoutesToCaller();
+                    maps->registry.SetDeadLetterStore(
+                        store(), [letters = maps->letters](
+                                     absl::AnyInvocable<void()> settle) {
+                          letters->Add(std::move(settle));
+                        });
+                    maps->registry.SetDeadLetterRight(
+                        [this](absl::string_view principal,
+                               absl::string_view name) {
+                          return CheckDeadLetter(principal, name);
+                        });
+                  },
+              .prepare = [this](int slot,
+                                SlotMaps* maps) { return Prepare(slot, maps); },
+              .look =
+                  [](int /*slot*/, SlotMaps* maps) {
+                    maps->keeper->Look();
+                    maps->letters->Look();
+                  },
+              .retire =
+                  [this](int /*slot*/, SlotMaps* maps) {
+                    maps->keeper = nullptr;
+                    maps->letters->Drop();
+                    journals_.Remove(maps->logs.get());
+                    registries_.Remove(&maps->registry);
+                  }}),
       stores_(&slots_, &peers_,
               {.set_right =
                    [this](Store::DeadLetterRight right) {
@@ -104,12 +102,26 @@ void SharedCluster::AddTo(ServerOptions* options) {
             return OwnersOf(namespace_name, partitions);
           }};
   options->describe_journal = [this](v1::JournalStatus* status) {
-    DescribeJournals(status);
+    DescribeJournal(JournalTopic(cluster_.config().name()), journals_.Sum(),
+                    status);
   };
-  options->backup_source = [] { return std::make_unique<NoBackup>(); };
+  options->backup_source =
+      BackupsOf({.kafka = cluster_.kafka(),
+                 .topic = JournalTopic(cluster_.config().name()),
+                 .membership = &cluster_.membership(),
+                 .estimate = [this] { return BackupBytesAbout(); }});
   options->peer_store = stores_.hosted_maps();
   options->peer_whole_store = stores_.hosted_homes();
   options->peer_principal = cluster_.config().peer_principal();
+}
+
+// As if all slots were like those that this node owns.
+uint64_t SharedCluster::BackupBytesAbout() const {
+  uint64_t owned = 0;
+  slots_.VisitServed([&](int, const std::shared_ptr<SlotMaps>&) { ++owned; });
+  return owned == 0
+             ? 0
+             : journals_.Sum().journal.disk_bytes / owned * slots_.slots();
 }
 
 std::vector<std::string> SharedCluster::OwnersOf(
@@ -129,33 +141,6 @@ OwnMaps SharedCluster::OwnMapsOf(int slot) const {
   return {static_cast<uint32_t>(slot), static_cast<uint32_t>(cluster_.slots())};
 }
 
-void SharedCluster::DescribeJournals(v1::JournalStatus* status) {
-  const std::string topic = JournalTopic(cluster_.config().name());
-  status->set_directory(topic);
-  int64_t commit_us = 0;
-  int64_t p99_us = 0;
-  slots_.VisitServed([&](int, const std::shared_ptr<SlotMaps>& maps) {
-    v1::JournalStatus one;
-    DescribeJournal(topic, maps->logs.get(), maps->checkpointer.get(), &one);
-    status->set_disk_bytes(status->disk_bytes() + one.disk_bytes());
-    v1::LimitUse* const waiting = status->mutable_waiting_bytes();
-    waiting->set_used(waiting->used() + one.waiting_bytes().used());
-    waiting->set_max(waiting->max() + one.waiting_bytes().max());
-    status->set_disk_full(status->disk_full() || one.disk_full());
-    status->set_commits(status->commits() + one.commits());
-    status->set_appends(status->appends() + one.appends());
-    status->set_written_bytes(status->written_bytes() + one.written_bytes());
-    commit_us += absl::ToInt64Microseconds(ToDuration(one.commit_time()));
-    p99_us = std::max(p99_us,
-                      absl::ToInt64Microseconds(ToDuration(one.commit_p99())));
-    status->set_checkpoints(status->checkpoints() + one.checkpoints());
-    status->set_checkpoint_state(
-        std::max(status->checkpoint_state(), one.checkpoint_state()));
-  });
-  SetDuration(commit_us, status->mutable_commit_time());
-  if (status->commits() > 0) SetDuration(p99_us, status->mutable_commit_p99());
-}
-
 absl::Status SharedCluster::Prepare(int slot, SlotMaps* maps) {
   const config::v1::ServerConfig in_force = config();
   const OwnMaps own = OwnMapsOf(slot);
@@ -165,6 +150,7 @@ absl::Status SharedCluster::Prepare(int slot, SlotMaps* maps) {
   maps->keeper = std::make_unique<PartitionKeeper>(
       own.slot, own.slots, &maps->registry, store(), &maps->clock);
   registries_.Add({&maps->registry, &maps->reaper, &maps->clock});
+  journals_.Add(maps->logs.get(), maps->checkpointer.get());
   return absl::OkStatus();
 }
 

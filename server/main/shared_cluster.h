@@ -5,6 +5,7 @@
 #define TIMECACHED_SERVER_MAIN_SHARED_CLUSTER_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "server/engine/store/store.h"
 #include "server/main/cluster.h"
 #include "server/main/config/configured_namespaces.h"
+#include "server/main/slot_journals.h"
 #include "server/main/slots.h"
 #include "server/peer/peer_stores.h"
 #include "server/peer/slot_stores.h"
@@ -46,6 +48,7 @@ class SharedCluster {
   void AddTo(ServerOptions* options);
   const PeerCounts& peer_counts() const { return peers_.counts(); }
   Slots& slots() { return slots_; }
+  const SlotJournals& journals() const { return journals_; }
 
   void Start() { slots_.Start(); }
   // Clients are to go on at other nodes; nothing is forwarded any more.
@@ -55,8 +58,6 @@ class SharedCluster {
                       const config::v1::ServerConfig& now);
 
  private:
-  // Of the slots that are served: sums, but for the slowest one's p99.
-  void DescribeJournals(v1::JournalStatus* status);
   absl::Status Prepare(int slot, SlotMaps* maps);
   void SetDeadLetterRight(Store::DeadLetterRight right)
       ABSL_LOCKS_EXCLUDED(right_mu_);
@@ -65,6 +66,7 @@ class SharedCluster {
                                absl::string_view name)
       ABSL_LOCKS_EXCLUDED(right_mu_);
   OwnMaps OwnMapsOf(int slot) const;
+  uint64_t BackupBytesAbout() const;
   // As ClusterSource::owners_of.
   std::vector<std::string> OwnersOf(absl::string_view namespace_name,
                                     int partitions) const;
@@ -79,6 +81,7 @@ class SharedCluster {
   std::atomic<bool> leaving_{false};
   absl::Mutex right_mu_;
   Store::DeadLetterRight right_ ABSL_GUARDED_BY(right_mu_);
+  SlotJournals journals_;
   PeerStores peers_;
   Slots slots_;
   SlotStores stores_;

@@ -107,6 +107,8 @@ void Slot::Live(const std::shared_ptr<SlotMaps>& maps) {
       maps->term->Follow([this] { return IsUnwanted(); }, {}, &maps->clock,
                          maps->logs.get(), &maps->registry);
   if (followed.ok()) {
+    maps->checkpointer = std::make_unique<Checkpointer>(
+        maps->logs.get(), &maps->registry, &maps->clock);
     const absl::Status prepared = host_.prepare(number_, maps.get());
     if (prepared.ok()) return Serve(maps);
     LogOfSlot(number_, LogLevel::kError, "slot_not_served",
@@ -121,8 +123,6 @@ void Slot::Live(const std::shared_ptr<SlotMaps>& maps) {
 
 void Slot::Serve(const std::shared_ptr<SlotMaps>& maps) {
   ClusterTerm& term = *maps->term;
-  maps->checkpointer = std::make_unique<Checkpointer>(
-      maps->logs.get(), &maps->registry, &maps->clock);
   term.Serve();
   SetServing(maps);
   auto looked = SteadyClock::now();

@@ -16,6 +16,7 @@
 #include "server/engine/reaper.h"
 #include "server/engine/registry.h"
 #include "server/main/cluster_term.h"
+#include "server/main/stored_letters.h"
 #include "timecache/config/v1/config.pb.h"
 
 namespace timecache::server {
@@ -49,6 +50,8 @@ class SlotMaps {
   // Once it owns.
   std::unique_ptr<Checkpointer> checkpointer;
   std::unique_ptr<PartitionKeeper> keeper;
+  // Answers about letters may come after this.
+  std::shared_ptr<StoredLetters> letters;
 };
 
 }  // namespace timecache::server

@@ -61,7 +61,7 @@ absl::StatusOr<std::shared_ptr<SlotMaps>> Slots::Open(
   auto maps =
       SlotMaps::Open(config_(), &cluster_, slot, account_, std::move(wake));
   if (!maps.ok()) return maps.status();
-  opened_(maps->get());
+  opened_(slot, maps->get());
   {
     absl::MutexLock lock(&graves_mu_);
     ++open_;

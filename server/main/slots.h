@@ -35,7 +35,7 @@ class Slots final : public SlotMap {
   // What a node does with the slots that it serves; see Slot::Host.
   struct Work {
     // They are made, and empty.
-    std::function<void(SlotMaps* maps)> open;
+    std::function<void(int slot, SlotMaps* maps)> open;
     std::function<absl::Status(int slot, SlotMaps* maps)> prepare;
     std::function<void(int slot, SlotMaps* maps)> look;
     std::function<void(int slot, SlotMaps* maps)> retire;
@@ -100,7 +100,7 @@ class Slots final : public SlotMap {
   Cluster& cluster_;
   const std::function<config::v1::ServerConfig()> config_;
   const std::shared_ptr<ServerAccount> account_;
-  const std::function<void(SlotMaps* maps)> opened_;
+  const std::function<void(int slot, SlotMaps* maps)> opened_;
   const Slot::Host host_;
   std::atomic<bool> ready_{false};
   std::atomic<int> moving_{0};

@@ -23,6 +23,7 @@
 #include "server/engine/shard/version_source.h"
 #include "server/main/clock_watch.h"
 #include "server/main/journal_metrics.h"
+#include "server/main/slot_journals.h"
 #include "server/ops/log.h"
 #include "tests/support/engine/fake_machine.h"
 #include "tests/support/journal/temporary_directory.h"
@@ -274,15 +275,18 @@ TEST_F(DurabilityTest, TheJournalIsDescribed) {
   const Checkpointer checkpointer(life.journal.logs.get(), &life.registry,
                                   &clock_);
   v1::JournalStatus status;
-  DescribeJournal("/a/directory", life.journal.logs.get(), &checkpointer,
-                  &status);
+  const auto describe = [&](v1::JournalStatus* described) {
+    DescribeJournal("/a/directory",
+                    FiguresOf(life.journal.logs.get(), &checkpointer),
+                    described);
+  };
+  describe(&status);
   EXPECT_EQ(status.directory(), "/a/directory");
   EXPECT_EQ(status.commits(), 0u);
   EXPECT_FALSE(status.has_commit_p99());
   CreateAndPut(&life, 5);
   v1::JournalStatus after;
-  DescribeJournal("/a/directory", life.journal.logs.get(), &checkpointer,
-                  &after);
+  describe(&after);
   EXPECT_GT(after.disk_bytes(), status.disk_bytes());
   EXPECT_GE(after.commits(), 6u);
   EXPECT_GE(after.appends(), after.commits());
@@ -291,6 +295,47 @@ TEST_F(DurabilityTest, TheJournalIsDescribed) {
   EXPECT_EQ(after.waiting_bytes().max(), uint64_t{64} << 20);
   EXPECT_FALSE(after.disk_full());
   EXPECT_EQ(after.checkpoint_state(), v1::CHECKPOINT_STATE_IDLE);
+}
+
+TEST_F(DurabilityTest, JournalsOfSlotsAreDescribedAsOne) {
+  Life one(config_, &clock_);
+  ASSERT_TRUE(Recover(&one).ok());
+  config::v1::ServerConfig config = config_;
+  config.mutable_journal()->set_directory(directory_.path() + "/other");
+  Life other(config, &clock_);
+  ASSERT_TRUE(Recover(&other).ok());
+  const Checkpointer checkpointer(other.journal.logs.get(), &other.registry,
+                                  &clock_);
+  SlotJournals slots;
+  EXPECT_EQ(slots.Sum().journal.disk_bytes, 0u);
+  EXPECT_TRUE(slots.Sum().checkpoints.has_value());
+  slots.Add(one.journal.logs.get(), nullptr);
+  slots.Add(other.journal.logs.get(), &checkpointer);
+  CreateAndPut(&one, 5);
+  CreateAndPut(&other, 3);
+  const JournalFigures first = FiguresOf(one.journal.logs.get(), nullptr);
+  const JournalFigures second =
+      FiguresOf(other.journal.logs.get(), &checkpointer);
+  JournalFigures sum = slots.Sum();
+  EXPECT_EQ(sum.journal.disk_bytes,
+            first.journal.disk_bytes + second.journal.disk_bytes);
+  EXPECT_EQ(sum.journal.records,
+            first.journal.records + second.journal.records);
+  EXPECT_EQ(sum.journal.commit_latency.total(), sum.journal.commits);
+  EXPECT_EQ(sum.open_bytes_max, 2 * first.open_bytes_max);
+  EXPECT_FALSE(sum.checkpoints->writing);
+
+  // What one had is not there any more; what it did is not undone.
+  slots.Remove(one.journal.logs.get());
+  slots.Remove(one.journal.logs.get());
+  const JournalFigures after = slots.Sum();
+  EXPECT_EQ(after.journal.disk_bytes, second.journal.disk_bytes);
+  EXPECT_EQ(after.open_bytes_max, second.open_bytes_max);
+  EXPECT_EQ(after.journal.records, sum.journal.records);
+  EXPECT_EQ(after.journal.commits, sum.journal.commits);
+  slots.Remove(other.journal.logs.get());
+  EXPECT_EQ(slots.Sum().journal.written_bytes, sum.journal.written_bytes);
+  EXPECT_EQ(slots.Sum().open_bytes_max, 0);
 }
 
 }  // namespace

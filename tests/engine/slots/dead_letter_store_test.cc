@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -95,6 +97,28 @@ TEST_F(DeadLetterStoreTest, IsSettledOnlyByTheAnswer) {
   store_.Release();
   EXPECT_EQ(dead->GetSize(clock_.NowUs()).entries, 1);
   EXPECT_EQ(Statistics().dead_lettered, 1u);
+}
+
+TEST_F(DeadLetterStoreTest, IsSettledWhenItMayBe) {
+  std::vector<absl::AnyInvocable<void()>> later;
+  registry_->SetDeadLetterStore(&store_,
+                                [&](absl::AnyInvocable<void()> settle) {
+                                  later.push_back(std::move(settle));
+                                });
+  const auto dead = MakeDead();
+  FailEvents(2);
+  EXPECT_EQ(dead->GetSize(clock_.NowUs()).entries, 2);
+  // It is not sent again meanwhile.
+  Pass(60 * kSecond);
+  ASSERT_EQ(later.size(), 2u);
+  EXPECT_EQ(Statistics().dead_lettered, 0u);
+  EXPECT_EQ(Statistics().backlog, 2u);
+  later[0]();
+  EXPECT_EQ(Statistics().dead_lettered, 1u);
+  EXPECT_EQ(Statistics().backlog, 1u);
+  // One that is never settled ends with the registry.
+  later.pop_back();
+  registry_.reset();
 }
 
 TEST_F(DeadLetterStoreTest, IsTriedAgainWhateverAFailedCallSays) {
