@@ -1,9 +1,15 @@
 // A server's journal becomes that of a cluster, and a cluster's that of a server.
+#include <array>
+#include <atomic>
 #include <csignal>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -171,6 +177,184 @@ TEST(ClusterMoveTest, AServerMovesToAClusterAndBackWithAllThatIsKept) {
   const auto later = server.In("kept").Get("later");
   ASSERT_TRUE(later.ok()) << later.status();
   EXPECT_TRUE(later->has_value());
+  server.Stop();
+}
+
+// --- Of a cluster whose nodes share the ownership.
+
+constexpr int kSharedPartitions = 8;
+constexpr int kSharedEvents = 24;
+constexpr int kCounters = 2;
+constexpr int kKeysOfCounter = 40;
+
+NamespaceOptions SharedOptions(absl::Duration ttl) {
+  NamespaceOptions options = Options(ttl, Durability::kReplicated);
+  options.num_partitions = kSharedPartitions;
+  return options;
+}
+
+TestClusterOptions SharedCluster() {
+  TestClusterOptions options;
+  options.brokers = 1;
+  options.config = "cluster: {forward_calls: true}\n";
+  return options;
+}
+
+// Counts up the values of its own keys, by way of any node.
+class KeyCounter {
+ public:
+  KeyCounter(const TestCluster& cluster, int number)
+      : number_(number),
+        client_(cluster.Caller("kept", static_cast<size_t>(number))),
+        thread_([this] { Run(); }) {}
+  ~KeyCounter() { Stop(); }
+
+  // By key, what was acknowledged by now, at least.
+  std::vector<int> Acknowledged() const {
+    return {acknowledged_.begin(), acknowledged_.end()};
+  }
+  void Stop() {
+    ended_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  std::string Key(size_t i) const { return absl::StrCat("w", number_, "-", i); }
+
+ private:
+  void Run() {
+    CallOptions repeated;
+    repeated.repeatable = true;
+    for (int value = 1; !ended_; ++value) {
+      for (size_t i = 0; i < acknowledged_.size() && !ended_; ++i) {
+        const auto put = client_.Put(Key(i), absl::StrCat(value), {}, repeated);
+        EXPECT_TRUE(put.ok()) << put.status();
+        if (put.ok()) acknowledged_[i] = value;
+      }
+    }
+  }
+
+  const int number_;
+  const Client client_;
+  std::array<std::atomic<int>, kKeysOfCounter> acknowledged_ = {};
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+// Reads so many events, all there are, each once: the place behind them.
+std::string ReadEvents(const Client& client, size_t count) {
+  Watcher watcher(client, {.start = WatchStart::kEarliest});
+  std::set<std::string> keys;
+  std::string token;
+  while (keys.size() < count) {
+    const auto batch = watcher.Next();
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    if (!batch.ok()) break;
+    for (const auto& event : batch->events) {
+      EXPECT_TRUE(keys.insert(event.key).second) << event.key;
+    }
+    token = batch->resume_token;
+  }
+  return token;
+}
+
+void ExpectShared(const Client& client, const std::string& token) {
+  const Client events = client.In("events");
+  const auto group = CallUntilOk(
+      [&] { return events.GetGroup("workers", {.include_statistics = true}); });
+  ASSERT_TRUE(group.ok()) << group.status();
+  ASSERT_TRUE(group->statistics.has_value());
+  EXPECT_EQ(group->statistics->backlog, static_cast<uint64_t>(kSharedEvents));
+  EXPECT_EQ(group->statistics->lost, 0u);
+  ReadEvents(events, kSharedEvents);
+  WatchOptions resume;
+  resume.resume_tokens = {{"events", token}};
+  resume.fail_on_loss = true;
+  Watcher resumed(events, resume);
+  const auto next = resumed.Next();
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_TRUE(next->events.empty());
+}
+
+// By any node, while callers write, and slots move to others.
+TEST(ClusterMoveTest, ABackupOfSharedSlotsHasAllThatWasAcknowledged) {
+  const server::TemporaryDirectory directory;
+  const std::string backup = directory.path() + "/backup";
+  std::string token;
+  // By key, its least value.
+  std::map<std::string, int> least;
+  {
+    TestCluster cluster(SharedCluster());
+    cluster.Create("kept", SharedOptions(absl::Hours(1)));
+    cluster.Create("events", SharedOptions(absl::Milliseconds(100)));
+    const Client events = cluster.Caller("events");
+    ASSERT_TRUE(
+        CreateUntilOk([&] { return events.CreateGroup("workers"); }).ok());
+    for (int i = 0; i < kSharedEvents; ++i) {
+      ASSERT_TRUE(CallUntilOk([&] {
+                    return events.Put(absl::StrCat("e", i), "v");
+                  }).ok());
+    }
+    token = ReadEvents(events, kSharedEvents);
+    cluster.AwaitWhole();
+    std::vector<std::unique_ptr<KeyCounter>> writers;
+    for (int i = 0; i < kCounters; ++i) {
+      writers.push_back(std::make_unique<KeyCounter>(cluster, i));
+    }
+    const auto all_written = [&] {
+      for (const auto& writer : writers) {
+        for (const int value : writer->Acknowledged()) {
+          if (value < 2) return false;
+        }
+      }
+      return true;
+    };
+    ASSERT_TRUE(AwaitCluster(all_written));
+    for (const auto& writer : writers) {
+      const std::vector<int> values = writer->Acknowledged();
+      for (size_t i = 0; i < values.size(); ++i) {
+        least[writer->Key(i)] = values[i];
+      }
+    }
+    std::thread mover([&] {
+      EXPECT_TRUE(AwaitCluster([&] {
+        return RunToEnd({TIMECACHECTL, "--address", cluster.node(0).address(),
+                         "cluster", "handover"})
+                   .code == 0;
+      }));
+    });
+    BackUp(cluster.node(2).address(), backup);
+    mover.join();
+    for (const auto& writer : writers) writer->Stop();
+    // Those of the node alone.
+    const auto info =
+        cluster.CallerOfOne("kept", 1, absl::Seconds(10)).GetServer();
+    ASSERT_TRUE(info.ok()) << info.status();
+    ASSERT_TRUE(info->journal.has_value());
+    EXPECT_GT(info->journal->commits, 0u);
+  }
+  const auto expect_least = [&](const Client& client) {
+    for (const auto& [key, value] : least) {
+      const auto entry = CallUntilOk([&] { return client.Get(key); });
+      ASSERT_TRUE(entry.ok()) << entry.status();
+      ASSERT_TRUE(entry->has_value()) << key;
+      int is = 0;
+      EXPECT_TRUE(absl::SimpleAtoi((*entry)->value, &is));
+      EXPECT_GE(is, value) << key;
+    }
+  };
+  TestClusterOptions options = SharedCluster();
+  options.with_topics = [&](const std::string& brokers) {
+    const Exit restored = RunToEnd({TIMECACHED, "cluster", "restore",
+                                    "--cluster", "test", "--kafka-brokers",
+                                    brokers, "--cluster-allow-unsafe", backup});
+    EXPECT_EQ(restored.code, 0) << restored.err;
+  };
+  TestCluster cluster(options);
+  expect_least(cluster.Caller("kept"));
+  ExpectShared(cluster.Caller("default"), token);
+  // And as that of one server.
+  LocalServer server(directory.path() + "/journal", {"--restore", backup});
+  expect_least(server.In("kept"));
+  ExpectShared(server.In("default"), token);
   server.Stop();
 }
 
