@@ -41,10 +41,12 @@ absl::Status ClusterMembership::AwaitHold(uint64_t hold,
                                           absl::Duration timeout) {
   return thread_->AwaitHold(hold, timeout);
 }
-void ClusterMembership::EndCut(uint64_t hold) { thread_->EndCut(hold); }
+absl::Status ClusterMembership::EndCut(uint64_t hold, absl::Duration timeout) {
+  return thread_->EndCut(hold, timeout);
+}
 void ClusterMembership::EndHold(uint64_t hold) { thread_->EndHold(hold); }
-bool ClusterMembership::HasHold(uint64_t hold) const {
-  return thread_->HasHold(hold);
+absl::Status ClusterMembership::CheckHold(uint64_t hold) const {
+  return thread_->CheckHold(hold);
 }
 bool ClusterMembership::MayTrim(int slot) const {
   return thread_->MayTrim(slot);

@@ -67,17 +67,20 @@ class ClusterMembership {
 
   // Of slots with owners of their own. From now on, for `most` at most, this node says
   // that it holds the journal and cuts it (control.proto), until EndCut and EndHold.
-  // Returns the number of the hold.
+  // Returns the number of the hold, which is valid until EndHold.
   uint64_t BeginHold(absl::Duration most);
   // Waits for a record that says so to come back, and then for the longest lease of a
   // node: each owner whose lease runs has read it then, as it has read all that is
-  // older than its lease. UNAVAILABLE: the record does not come within `timeout`.
+  // older than its lease. UNAVAILABLE: the record does not come within `timeout`; or see
+  // CheckHold.
   absl::Status AwaitHold(uint64_t hold, absl::Duration timeout);
-  void EndCut(uint64_t hold);
-  // Does nothing if it has ended.
+  // Waits for a record that says so to come back. OK: no node took the journal for one
+  // that is not cut from AwaitHold to this call. Errors as AwaitHold's.
+  absl::Status EndCut(uint64_t hold, absl::Duration timeout);
   void EndHold(uint64_t hold);
-  // Whether it has not ended.
-  bool HasHold(uint64_t hold) const;
+  // DEADLINE_EXCEEDED: its time is over. UNAVAILABLE: other nodes have taken this one for
+  // gone, and the journal for one that nobody holds.
+  absl::Status CheckHold(uint64_t hold) const;
   // Whether this node may delete records of the slot that its checkpoint has given up,
   // and may settle an event whose dead letter is stored in another slot: it has a lease,
   // and no node holds, or cuts, the journal. Costs two loads and a read of the clock.

@@ -214,6 +214,16 @@ bool MembershipLogic::IsCut() const {
   return cut;
 }
 
+bool MembershipLogic::IsLive() const {
+  bool live = false;
+  const MemberLogic& node = shares() ? *cluster_ : *members_.front();
+  node.state().VisitLive([&](const ControlRecord& record) {
+    live = live || (record.node() == options_.node &&
+                    record.incarnation() == node.incarnation());
+  });
+  return live;
+}
+
 absl::Duration MembershipLogic::LongestLease() const {
   absl::Duration longest = options_.lease;
   if (!shares()) return longest;

@@ -85,6 +85,8 @@ class MembershipLogic {
   // has read.
   bool IsHeld() const;
   bool IsCut() const;
+  // Whether all who have read what this node has take it for one that is not gone.
+  bool IsLive() const;
   // Of all nodes that are not gone.
   absl::Duration LongestLease() const;
 

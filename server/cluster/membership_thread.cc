@@ -102,21 +102,39 @@ MembershipStatus MembershipThread::GetStatus() const {
 // --- What is held.
 
 uint64_t MembershipThread::SayHolds() {
+  bool holds = false;
   bool cuts = false;
-  for (const auto& [_, hold] : holds_) cuts = cuts || hold.cuts;
-  return logic_.SetHold(!holds_.empty(), cuts);
+  for (const auto& [_, hold] : holds_) {
+    if (!hold.ended.ok()) continue;
+    holds = true;
+    cuts = cuts || hold.cuts;
+  }
+  return logic_.SetHold(holds, cuts);
 }
 
 void MembershipThread::EndOldHolds() {
   if (holds_.empty()) return;
   const int64_t now_ns = clock_->NowNs();
   bool ended = false;
-  for (auto it = holds_.begin(); it != holds_.end();) {
-    const bool old = it->second.until_ns <= now_ns;
-    ended = ended || old;
-    it = old ? holds_.erase(it) : std::next(it);
+  for (auto& [_, hold] : holds_) {
+    if (!hold.ended.ok() || hold.until_ns > now_ns) continue;
+    hold.ended = absl::DeadlineExceededError("the hold's time is over");
+    ended = true;
   }
   if (ended) SayHolds();
+}
+
+// Every node that has read the entry takes this one for gone, or does not.
+void MembershipThread::NoteHolds() {
+  if (holds_.empty()) return;
+  const bool live = logic_.IsLive();
+  for (auto& [_, hold] : holds_) {
+    if (hold.known && !live && hold.ended.ok()) {
+      hold.ended = absl::UnavailableError(
+          "other nodes took this one for gone meanwhile, as it was silent");
+    }
+    hold.known = hold.known || logic_.read_number() >= hold.number;
+  }
 }
 
 uint64_t MembershipThread::BeginHold(absl::Duration most) {
@@ -132,53 +150,60 @@ uint64_t MembershipThread::BeginHold(absl::Duration most) {
   return hold;
 }
 
-absl::Status MembershipThread::AwaitHold(uint64_t hold,
-                                         absl::Duration timeout) {
-  absl::MutexLock lock(&mu_);
-  const int64_t late_ns = clock_->NowNs() + absl::ToInt64Nanoseconds(timeout);
-  std::optional<int64_t> known_ns;
+absl::Status MembershipThread::AwaitRecord(uint64_t hold, uint64_t number,
+                                           int64_t late_ns) {
   for (;;) {
-    const auto found = holds_.find(hold);
-    const int64_t now_ns = clock_->NowNs();
-    if (found == holds_.end() || stopping_ ||
-        (!known_ns && now_ns >= late_ns)) {
+    const absl::Status& ended = holds_.at(hold).ended;
+    if (!ended.ok() || logic_.read_number() >= number) return ended;
+    if (stopping_ || clock_->NowNs() >= late_ns) {
       return absl::UnavailableError(
           "the heartbeats of this node do not come back from the control log "
           "in time");
     }
-    if (!known_ns && logic_.read_number() >= found->second.number) {
-      known_ns = now_ns + MemberLogic::SafeLeaseNs(logic_.LongestLease());
-    }
-    if (known_ns && now_ns >= *known_ns) return absl::OkStatus();
-    const int64_t wait_ns = std::min(
-        kMaxLeaseWaitNs, known_ns ? *known_ns - now_ns : kMaxLeaseWaitNs);
-    changed_.WaitFor(&mu_, std::chrono::microseconds(wait_ns / 1'000 + 1));
+    changed_.WaitFor(&mu_, std::chrono::microseconds(kMaxLeaseWaitNs / 1'000));
   }
 }
 
-void MembershipThread::EndCut(uint64_t hold) {
-  {
-    absl::MutexLock lock(&mu_);
-    const auto found = holds_.find(hold);
-    if (found == holds_.end()) return;
-    found->second.cuts = false;
-    SayHolds();
+absl::Status MembershipThread::AwaitHold(uint64_t hold,
+                                         absl::Duration timeout) {
+  absl::MutexLock lock(&mu_);
+  absl::Status status =
+      AwaitRecord(hold, holds_.at(hold).number,
+                  clock_->NowNs() + absl::ToInt64Nanoseconds(timeout));
+  if (!status.ok()) return status;
+  const int64_t certain_ns =
+      clock_->NowNs() + MemberLogic::SafeLeaseNs(logic_.LongestLease());
+  for (;;) {
+    const int64_t left_ns = certain_ns - clock_->NowNs();
+    if (left_ns <= 0 || !holds_.at(hold).ended.ok())
+      return holds_.at(hold).ended;
+    if (stopping_) return absl::UnavailableError("this node ends");
+    changed_.WaitFor(&mu_, std::chrono::microseconds(
+                               std::min(left_ns, kMaxLeaseWaitNs) / 1'000 + 1));
   }
+}
+
+absl::Status MembershipThread::EndCut(uint64_t hold, absl::Duration timeout) {
+  absl::MutexLock lock(&mu_);
+  holds_.at(hold).cuts = false;
+  const uint64_t number = SayHolds();
   log_->Wake();
+  return AwaitRecord(hold, number,
+                     clock_->NowNs() + absl::ToInt64Nanoseconds(timeout));
 }
 
 void MembershipThread::EndHold(uint64_t hold) {
   {
     absl::MutexLock lock(&mu_);
-    if (holds_.erase(hold) == 0) return;
+    holds_.erase(hold);
     SayHolds();
   }
   log_->Wake();
 }
 
-bool MembershipThread::HasHold(uint64_t hold) const {
+absl::Status MembershipThread::CheckHold(uint64_t hold) const {
   absl::MutexLock lock(&mu_);
-  return holds_.count(hold) > 0;
+  return holds_.at(hold).ended;
 }
 
 bool MembershipThread::MayTrim(int slot) const {
@@ -385,6 +410,7 @@ bool MembershipThread::Read(absl::Duration timeout) {
       const int64_t now_ns = clock_->NowNs();
       for (const ControlEntry& entry : *entries) {
         logic_.OnEntry(entry, now_ns);
+        NoteHolds();
       }
     }
     PublishAll();

@@ -47,9 +47,10 @@ class MembershipThread {
   uint64_t BeginHold(absl::Duration most) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status AwaitHold(uint64_t hold, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void EndCut(uint64_t hold) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status EndCut(uint64_t hold, absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mu_);
   void EndHold(uint64_t hold) ABSL_LOCKS_EXCLUDED(mu_);
-  bool HasHold(uint64_t hold) const ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckHold(uint64_t hold) const ABSL_LOCKS_EXCLUDED(mu_);
   bool MayTrim(int slot) const;
   bool MaySettle(int slot) const;
   MembershipStatus GetStatus() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -87,8 +88,11 @@ class MembershipThread {
   struct Hold {
     int64_t until_ns = 0;
     bool cuts = true;
-    // Of the first record that says so.
+    // Of the first record that says so, and whether it has come back.
     uint64_t number = 0;
+    bool known = false;
+    // Why it is over, before EndHold.
+    absl::Status ended;
   };
   // What the thread calls without the lock.
   struct Calls {
@@ -105,6 +109,11 @@ class MembershipThread {
   // Returns the number of the first record that says what is held now.
   uint64_t SayHolds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void EndOldHolds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // After each entry.
+  void NoteHolds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Until a record of that number has come back.
+  absl::Status AwaitRecord(uint64_t hold, uint64_t number, int64_t late_ns)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status NotOwner(int slot) const ABSL_LOCKS_EXCLUDED(mu_);
   void Run();
   // False when there is nothing to be read any more.

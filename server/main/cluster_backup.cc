@@ -27,12 +27,15 @@ constexpr std::chrono::seconds kBrokersPatience{30};
 // For this node's heartbeats to come back.
 constexpr absl::Duration kHoldPatience = absl::Seconds(10);
 
+absl::Status RunAgain(const absl::Status& why) {
+  return why.ok() ? why
+                  : absl::UnavailableError(
+                        absl::StrCat(why.message(), ": run the backup again"));
+}
+
 // What may be over at the next attempt.
 absl::Status AnotherAttempt(const absl::Status& why) {
-  if (absl::IsOutOfRange(why)) {
-    return absl::UnavailableError(
-        absl::StrCat(why.message(), ": run the backup again"));
-  }
+  if (absl::IsOutOfRange(why)) return RunAgain(why);
   if (!absl::IsFailedPrecondition(why) && !absl::IsCancelled(why)) return why;
   return ErrorWithReason(absl::StatusCode::kUnavailable, Reason::kOwnershipLost,
                          absl::StrCat(why.message(),
@@ -116,7 +119,8 @@ class HeldSnapshot final : public KafkaSnapshot {
     auto snapshot = OpenTopicSnapshot(journal.kafka, journal.topic);
     if (!snapshot.ok()) return snapshot.status();
     held->snapshot_ = *std::move(snapshot);
-    held->membership_.EndCut(held->hold_);
+    status = held->EndCut();
+    if (!status.ok()) return status;
     return held;
   }
 
@@ -129,17 +133,23 @@ class HeldSnapshot final : public KafkaSnapshot {
   }
   bool done() const override { return snapshot_->done(); }
   absl::Status Read(absl::Duration timeout, Journal::Visitor visit) override {
-    if (!membership_.HasHold(hold_)) {
+    absl::Status status = membership_.CheckHold(hold_);
+    if (absl::IsDeadlineExceeded(status)) {
       return absl::UnavailableError(
           "the backup has taken an hour, which is the longest time for which "
-          "owners delete nothing: run the backup again, to where it is written "
-          "faster");
+          "owners delete nothing: run it again, to where it is written faster");
     }
+    if (!status.ok()) return RunAgain(status);
     return snapshot_->Read(timeout, visit);
   }
 
  private:
-  absl::Status Await() { return membership_.AwaitHold(hold_, kHoldPatience); }
+  absl::Status Await() {
+    return RunAgain(membership_.AwaitHold(hold_, kHoldPatience));
+  }
+  absl::Status EndCut() {
+    return RunAgain(membership_.EndCut(hold_, kHoldPatience));
+  }
 
   ClusterMembership& membership_;
   const uint64_t hold_;

@@ -49,8 +49,8 @@ class SlotNode {
   ClusterMembership& membership() { return *membership_; }
   Member& At(int slot) { return *membership_->At(slot); }
   void Stop() { membership_.reset(); }
-  // Reads nothing of the control log from now on, and lives.
-  void SetDeaf() { log_.SetDeaf(true); }
+  // Reads nothing of the control log from now on, and writes it; or goes on.
+  void SetDeaf(bool deaf) { log_.SetDeaf(deaf); }
   std::vector<std::pair<int, MemberRole>> roles() const {
     absl::MutexLock lock(&mu_);
     return roles_;
@@ -123,17 +123,30 @@ class MembershipTest : public testing::Test {
     return false;
   }
 
-  absl::Status AwaitHold(const std::vector<SlotNode*>& nodes, SlotNode* node,
-                         uint64_t hold) {
-    absl::Status held;
+  // What `call`, which waits, returns.
+  template <typename Call>
+  absl::Status Returned(const std::vector<SlotNode*>& nodes, Call call) {
+    absl::Status returned;
     std::atomic<bool> done = false;
     std::thread waits([&] {
-      held = node->membership().AwaitHold(hold, absl::Seconds(10));
+      returned = call();
       done = true;
     });
     EXPECT_TRUE(Await(nodes, [&] { return done.load(); }));
     waits.join();
-    return held;
+    return returned;
+  }
+  absl::Status AwaitHold(const std::vector<SlotNode*>& nodes, SlotNode* node,
+                         uint64_t hold) {
+    return Returned(nodes, [&] {
+      return node->membership().AwaitHold(hold, absl::Seconds(10));
+    });
+  }
+  absl::Status EndCut(const std::vector<SlotNode*>& nodes, SlotNode* node,
+                      uint64_t hold) {
+    return Returned(nodes, [&] {
+      return node->membership().EndCut(hold, absl::Seconds(10));
+    });
   }
 
   FakeBootClock clock_;
@@ -242,12 +255,12 @@ TEST_F(MembershipTest, NoOwnerTrimsWhatANodeHolds) {
     return a.Served() == kSlots / 2 && b.Served() == kSlots / 2;
   }));
   EXPECT_EQ(a.MayTrim() + b.MayTrim(), 0);
-  holder.EndCut(hold);
   holder.EndHold(other);
+  ASSERT_EQ(EndCut({&a, &b}, &b, hold), absl::OkStatus());
   EXPECT_TRUE(
       Await({&a, &b}, [&] { return a.MaySettle() + b.MaySettle() == kSlots; }));
   EXPECT_EQ(a.MayTrim() + b.MayTrim(), 0);
-  EXPECT_TRUE(holder.HasHold(hold));
+  EXPECT_EQ(holder.CheckHold(hold), absl::OkStatus());
   holder.EndHold(hold);
   EXPECT_TRUE(
       Await({&a, &b}, [&] { return a.MayTrim() + b.MayTrim() == kSlots; }));
@@ -258,7 +271,8 @@ TEST_F(MembershipTest, NoOwnerTrimsWhatANodeHolds) {
   EXPECT_EQ(a.MayTrim() + b.MayTrim(), 0);
   EXPECT_TRUE(
       Await({&a, &b}, [&] { return a.MayTrim() + b.MayTrim() == kSlots; }));
-  EXPECT_FALSE(holder.HasHold(brief));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(holder.CheckHold(brief)));
+  holder.EndHold(brief);
   const uint64_t last = holder.BeginHold(absl::Hours(1));
   ASSERT_EQ(AwaitHold({&a, &b}, &b, last), absl::OkStatus());
   b.Stop();
@@ -272,11 +286,29 @@ TEST_F(MembershipTest, AHoldIsCertainOnceNoOlderLeaseRuns) {
   ASSERT_TRUE(Await({&a}, [&] { return a.MayTrim() == kSlots; }));
   SlotNode b("b", &topic_, &clock_);
   ASSERT_TRUE(Await({&a, &b}, [&] { return b.MayTrim() == kSlots / 2; }));
-  a.SetDeaf();
+  a.SetDeaf(true);
   const uint64_t hold = b.membership().BeginHold(absl::Hours(1));
   ASSERT_EQ(AwaitHold({&a, &b}, &b, hold), absl::OkStatus());
   EXPECT_EQ(a.MayTrim(), 0);
   EXPECT_EQ(a.MaySettle(), 0);
+}
+
+// So what it took for cut was not, for them.
+TEST_F(MembershipTest, AHoldIsOverOnceOthersTakeItsNodeForGone) {
+  SlotNode a("a", &topic_, &clock_);
+  ASSERT_TRUE(Await({&a}, [&] { return a.MayTrim() == kSlots; }));
+  SlotNode b("b", &topic_, &clock_);
+  ASSERT_TRUE(Await({&a, &b}, [&] { return b.MayTrim() == kSlots / 2; }));
+  const uint64_t hold = b.membership().BeginHold(absl::Hours(1));
+  ASSERT_EQ(AwaitHold({&a, &b}, &b, hold), absl::OkStatus());
+  b.SetDeaf(true);
+  ASSERT_TRUE(Await({&a}, [&] { return a.MaySettle() == kSlots; }));
+  b.SetDeaf(false);
+  EXPECT_TRUE(absl::IsUnavailable(EndCut({&a, &b}, &b, hold)));
+  EXPECT_TRUE(absl::IsUnavailable(b.membership().CheckHold(hold)));
+  b.membership().EndHold(hold);
+  EXPECT_TRUE(
+      Await({&a, &b}, [&] { return a.MayTrim() + b.MayTrim() == kSlots; }));
 }
 
 TEST_F(MembershipTest, AHoldNeedsTheControlLog) {
