@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <set>
@@ -355,6 +356,102 @@ TEST(ClusterMoveTest, ABackupOfSharedSlotsHasAllThatWasAcknowledged) {
   LocalServer server(directory.path() + "/journal", {"--restore", backup});
   expect_least(server.In("kept"));
   ExpectShared(server.In("default"), token);
+  server.Stop();
+}
+
+// In a slot, so that a checkpoint is due at some 256 MiB.
+constexpr int kLargeKeys = 4;
+constexpr size_t kLargeBytes = size_t{512} << 10;
+
+void PutLarge(const Client& client, int count) {
+  CallOptions repeated;
+  repeated.repeatable = true;
+  const std::string value(kLargeBytes, 'x');
+  for (int i = 0; i < count; ++i) {
+    const auto put =
+        client.Put(absl::StrCat("k", i % kLargeKeys), value, {}, repeated);
+    ASSERT_TRUE(put.ok()) << put.status();
+  }
+}
+
+uint64_t Checkpoints(const TestCluster& cluster) {
+  uint64_t checkpoints = 0;
+  for (size_t node = 0; node < cluster.size(); ++node) {
+    const auto info =
+        cluster.CallerOfOne("default", node, absl::Seconds(10)).GetServer();
+    if (info.ok() && info->journal) checkpoints += info->journal->checkpoints;
+  }
+  return checkpoints;
+}
+
+// The bytes of a backup's archive, which becomes a journal there.
+class BackupPipe {
+ public:
+  BackupPipe(const std::string& address, const std::string& journal)
+      : from_(popen(
+            absl::StrCat(TIMECACHECTL, " --address ", address, " backup -")
+                .c_str(),
+            "r")),
+        to_(popen(absl::StrCat(TIMECACHECTL, " journal restore - ", journal,
+                               " >/dev/null")
+                      .c_str(),
+                  "w")) {}
+
+  // Once the backup has begun.
+  void ReadSome() { Read(1); }
+  // Returns how many there were.
+  size_t ReadAll() {
+    while (Read(size_t{1} << 20) > 0) {
+    }
+    EXPECT_EQ(pclose(from_), 0);
+    EXPECT_EQ(pclose(to_), 0);
+    return bytes_;
+  }
+
+ private:
+  size_t Read(size_t most) {
+    std::string piece(most, '\0');
+    piece.resize(fread(piece.data(), 1, most, from_));
+    EXPECT_EQ(fwrite(piece.data(), 1, piece.size(), to_), piece.size());
+    bytes_ += piece.size();
+    return piece.size();
+  }
+
+  FILE* const from_;
+  FILE* const to_;
+  size_t bytes_ = 0;
+};
+
+TEST(ClusterMoveTest, WhatABackupOfSharedSlotsHasNotReadIsNotTrimmed) {
+  const server::TemporaryDirectory directory;
+  TestClusterOptions options = SharedCluster();
+  options.config += "limits: {response_timeout: 600s}\n";
+  const TestCluster cluster(options);
+  cluster.Create("large", Options(absl::Hours(1), Durability::kReplicated));
+  const Client large = cluster.Caller("large");
+  cluster.AwaitWhole();
+  PutLarge(large, 440);
+  ASSERT_EQ(Checkpoints(cluster), 0u);
+  BackupPipe slow(cluster.addresses(2), directory.path() + "/slow");
+  slow.ReadSome();
+  PutLarge(large, 160);
+  ASSERT_TRUE(AwaitCluster([&] { return Checkpoints(cluster) > 0; }));
+  PutLarge(large, 1);
+  EXPECT_GT(slow.ReadAll(), 400 * kLargeBytes);
+  int backups = 0;
+  // With the next append what the checkpoint has given up is deleted.
+  EXPECT_TRUE(AwaitCluster([&] {
+    PutLarge(large, 1);
+    const std::string to = absl::StrCat(directory.path(), "/", ++backups);
+    return BackupPipe(cluster.addresses(2), to).ReadAll() < 200 * kLargeBytes;
+  }));
+  LocalServer server(directory.path() + "/slow", {});
+  for (int i = 0; i < kLargeKeys; ++i) {
+    const auto entry = server.In("large").Get(absl::StrCat("k", i));
+    ASSERT_TRUE(entry.ok()) << entry.status();
+    ASSERT_TRUE(entry->has_value());
+    EXPECT_EQ((*entry)->value.size(), kLargeBytes);
+  }
   server.Stop();
 }
 
