@@ -175,8 +175,8 @@ absl::Status MembershipThread::AwaitHold(uint64_t hold,
       clock_->NowNs() + MemberLogic::SafeLeaseNs(logic_.LongestLease());
   for (;;) {
     const int64_t left_ns = certain_ns - clock_->NowNs();
-    if (left_ns <= 0 || !holds_.at(hold).ended.ok())
-      return holds_.at(hold).ended;
+    const absl::Status& ended = holds_.at(hold).ended;
+    if (left_ns <= 0 || !ended.ok()) return ended;
     if (stopping_) return absl::UnavailableError("this node ends");
     changed_.WaitFor(&mu_, std::chrono::microseconds(
                                std::min(left_ns, kMaxLeaseWaitNs) / 1'000 + 1));

@@ -1,6 +1,6 @@
 #include "server/main/shared_cluster.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,7 +8,6 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
-#include "server/api/proto_time.h"
 #include "server/base/clock.h"
 #include "server/base/error.h"
 #include "server/engine/store/partitions.h"
@@ -17,8 +16,10 @@
 #include "server/main/config/configured_namespaces.h"
 #include "server/main/journal_metrics.h"
 #include "server/main/peer_credentials.h"
+#include "timecache/v1/server.pb.h"
 
 namespace timecache::server {
+
 SharedCluster::SharedCluster(const config::v1::ServerConfig& config,
                              Cluster* cluster,
                              std::shared_ptr<ServerAccount> account,

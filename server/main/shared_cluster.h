@@ -25,7 +25,6 @@
 #include "server/peer/slot_stores.h"
 #include "server/rpc/server_options.h"
 #include "timecache/config/v1/config.pb.h"
-#include "timecache/v1/server.pb.h"
 
 namespace timecache::server {
 

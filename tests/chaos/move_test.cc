@@ -275,7 +275,7 @@ void ExpectShared(const Client& client, const std::string& token) {
   EXPECT_TRUE(next->events.empty());
 }
 
-// By any node, while callers write, and slots move to others.
+// By any node, while callers write, slots move to others, and an owner dies.
 TEST(ClusterMoveTest, ABackupOfSharedSlotsHasAllThatWasAcknowledged) {
   const server::TemporaryDirectory directory;
   const std::string backup = directory.path() + "/backup";
@@ -321,13 +321,14 @@ TEST(ClusterMoveTest, ABackupOfSharedSlotsHasAllThatWasAcknowledged) {
                          "cluster", "handover"})
                    .code == 0;
       }));
+      cluster.node(1).Kill();
     });
     BackUp(cluster.node(2).address(), backup);
     mover.join();
     for (const auto& writer : writers) writer->Stop();
     // Those of the node alone.
     const auto info =
-        cluster.CallerOfOne("kept", 1, absl::Seconds(10)).GetServer();
+        cluster.CallerOfOne("kept", 2, absl::Seconds(10)).GetServer();
     ASSERT_TRUE(info.ok()) << info.status();
     ASSERT_TRUE(info->journal.has_value());
     EXPECT_GT(info->journal->commits, 0u);

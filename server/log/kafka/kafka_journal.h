@@ -114,8 +114,8 @@ class KafkaJournal final : public Journal {
 
   // Of one moment: what is in one partition and was appended because of a record in
   // another one, is there with that record. Trims delete nothing of the topic until it
-  // is destroyed. Must not outlive this. FAILED_PRECONDITION: the node does not own the journal. UNAVAILABLE:
-  // no broker answers in 10 s. Any thread.
+  // is destroyed. Must not outlive this. FAILED_PRECONDITION: the node does not own the
+  // journal. UNAVAILABLE: no broker answers in 10 s. Any thread.
   absl::StatusOr<std::unique_ptr<KafkaSnapshot>> OpenSnapshot();
 
   // Appends that wait end with FAILED_PRECONDITION, as all later ones: before a
