@@ -52,6 +52,7 @@ void MembershipLogic::OnEntry(const ControlEntry& entry, int64_t now_ns) {
   cluster_->SetJournal(cluster_->state().journal_id());
   NoteForeign(part.record, now_ns);
   if (cluster_->role() == MemberRole::kEnded) RenewCluster(now_ns);
+  NoteSaid(part.record);
   const bool open = IsOpen();
   std::vector<ControlRecord> records = RecordsOfSlots(entry.record, slots());
   for (int slot = 0; slot < slots(); ++slot) {
@@ -198,28 +199,37 @@ uint64_t MembershipLogic::read_number() const {
   return (shares() ? *cluster_ : *members_.front()).read_number();
 }
 
-bool MembershipLogic::IsHeld() const {
-  bool held = false;
-  if (!shares()) return held;
-  cluster_->state().VisitLive(
-      [&](const ControlRecord& node) { held = held || node.holds_journal(); });
-  return held;
+void MembershipLogic::NoteSaid(const ControlRecord& record) {
+  Said& said = said_[{record.node(), record.incarnation()}];
+  if (record.number() >= said.number) {
+    said = {record.number(), record.holds_journal(), record.cuts_journal()};
+  }
+  if (!IsLive()) ++lapses_;
+  if (said_.size() <= ControlState::kMaxNodes) return;
+  // Of processes that have ended.
+  std::map<NodeKey, Said> live;
+  cluster_->state().VisitLive([&](const ControlRecord& node) {
+    const NodeKey key(node.node(), node.incarnation());
+    live[key] = said_[key];
+  });
+  said_.swap(live);
 }
 
-bool MembershipLogic::IsCut() const {
-  bool cut = false;
-  if (!shares()) return cut;
-  cluster_->state().VisitLive(
-      [&](const ControlRecord& node) { cut = cut || node.cuts_journal(); });
-  return cut;
+bool MembershipLogic::AnySays(bool Said::*what) const {
+  bool any = false;
+  if (!shares()) return any;
+  cluster_->state().VisitLive([&](const ControlRecord& node) {
+    const auto said = said_.find({node.node(), node.incarnation()});
+    any = any || (said != said_.end() && said->second.*what);
+  });
+  return any;
 }
 
 bool MembershipLogic::IsLive() const {
   bool live = false;
-  const MemberLogic& node = shares() ? *cluster_ : *members_.front();
-  node.state().VisitLive([&](const ControlRecord& record) {
-    live = live || (record.node() == options_.node &&
-                    record.incarnation() == node.incarnation());
+  cluster_->state().VisitLive([&](const ControlRecord& node) {
+    live = live || (node.node() == options_.node &&
+                    node.incarnation() == cluster_->incarnation());
   });
   return live;
 }

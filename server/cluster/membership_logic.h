@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,12 +82,13 @@ class MembershipLogic {
   uint64_t SetHold(bool holds, bool cuts);
   // See MemberLogic; of the node's records.
   uint64_t read_number() const;
-  // Whether a node that is not gone holds the journal, or cuts it, as far as this one
-  // has read.
-  bool IsHeld() const;
-  bool IsCut() const;
-  // Whether all who have read what this node has take it for one that is not gone.
-  bool IsLive() const;
+  // Whether a node that is not gone holds the journal, or cuts it, by the latest of its
+  // records that this one has read, as some arrive late.
+  bool IsHeld() const { return AnySays(&Said::holds); }
+  bool IsCut() const { return AnySays(&Said::cuts); }
+  // Counts the entries after which all who have read them take this node for gone, or
+  // have not heard of it.
+  uint64_t lapses() const { return lapses_; }
   // Of all nodes that are not gone.
   absl::Duration LongestLease() const;
 
@@ -95,12 +97,23 @@ class MembershipLogic {
   std::vector<std::pair<int, MemberEvent>> TakeEvents();
 
  private:
+  // Of a node, in the latest of its records.
+  struct Said {
+    uint64_t number = 0;
+    bool holds = false;
+    bool cuts = false;
+  };
+  using NodeKey = std::pair<std::string, uint64_t>;
+
+  bool AnySays(bool Said::*what) const;
   bool shares() const { return cluster_ != nullptr; }
   bool IsAlike(const ControlRecord& record) const {
     return record.slot_count() == static_cast<uint32_t>(slots());
   }
   // Whether takeovers of slots count.
   bool IsOpen() const;
+  void NoteSaid(const ControlRecord& record);
+  bool IsLive() const;
   // The node that owns all slots, as it knows of none; empty: there is none now.
   std::string WholeOwner() const;
   void NoteForeign(const ControlRecord& whole, int64_t now_ns);
@@ -121,6 +134,9 @@ class MembershipLogic {
   bool leaving_ = false;
   bool holds_ = false;
   bool cuts_ = false;
+  // By name and incarnation.
+  std::map<NodeKey, Said> said_;
+  uint64_t lapses_ = 0;
   uint64_t made_ = 0;
   std::vector<std::pair<int, MemberEvent>> events_;
 

@@ -124,16 +124,15 @@ void MembershipThread::EndOldHolds() {
   if (ended) SayHolds();
 }
 
-// Every node that has read the entry takes this one for gone, or does not.
 void MembershipThread::NoteHolds() {
-  if (holds_.empty()) return;
-  const bool live = logic_.IsLive();
   for (auto& [_, hold] : holds_) {
-    if (hold.known && !live && hold.ended.ok()) {
+    if (!hold.lapses && logic_.read_number() >= hold.number) {
+      hold.lapses = logic_.lapses();
+    } else if (hold.lapses && *hold.lapses != logic_.lapses() &&
+               hold.ended.ok()) {
       hold.ended = absl::UnavailableError(
           "other nodes took this one for gone meanwhile, as it was silent");
     }
-    hold.known = hold.known || logic_.read_number() >= hold.number;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -88,9 +89,9 @@ class MembershipThread {
   struct Hold {
     int64_t until_ns = 0;
     bool cuts = true;
-    // Of the first record that says so, and whether it has come back.
+    // Of the first record that says so; and MembershipLogic::lapses when it came back.
     uint64_t number = 0;
-    bool known = false;
+    std::optional<uint64_t> lapses;
     // Why it is over, before EndHold.
     absl::Status ended;
   };

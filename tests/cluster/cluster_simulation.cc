@@ -377,6 +377,22 @@ absl::Status ClusterSimulation::Release(int node, const std::string& to,
   return logic.At(std::min(slot, logic.slots() - 1)).BeginRelease(to);
 }
 
+uint64_t ClusterSimulation::SetHold(int node, bool holds, bool cuts) {
+  nodes_[node].next_ns = INT64_MIN;
+  return nodes_[node].logic->SetHold(holds, cuts);
+}
+
+int ClusterSimulation::Unaware() const {
+  int unaware = 0;
+  for (const Node& node : nodes_) {
+    if (!node.alive || node.logic->IsCut()) continue;
+    for (int slot = 0; slot < node.logic->slots(); ++slot) {
+      if (BootNs(node) < node.logic->At(slot).lease_end_ns()) ++unaware;
+    }
+  }
+  return unaware;
+}
+
 void ClusterSimulation::CountSilence(absl::Duration time) {
   const int64_t end_us = now_us_;
   ControlRecord record;

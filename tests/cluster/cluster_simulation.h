@@ -86,6 +86,12 @@ class ClusterSimulation {
   absl::Status Release(int node, const std::string& to, int slot = 0);
   // See ClusterMembership::Yield.
   void Yield(int node) { nodes_[node].logic->Yield(); }
+  // See MembershipLogic.
+  uint64_t SetHold(int node, bool holds, bool cuts);
+  // How many slots have a node whose lease holds, and that does not know of a cut. A
+  // paused one, too.
+  int Unaware() const;
+  int64_t boot_ns(int node) const { return BootNs(nodes_[node]); }
   // Appends heartbeats of a node that is none, as if the last `time` had counted.
   void CountSilence(absl::Duration time);
 

@@ -83,6 +83,62 @@ TEST(SlotSimulationTest, TheWaitForTheLeaseKeepsOwnersApart) {
   }
 }
 
+// What a node does that makes a backup, but for the backup. Holds that held by what
+// the node knows, and how often an owner knew nothing of them.
+struct Holds {
+  int held = 0;
+  int unaware = 0;
+};
+
+Holds Hold(ClusterSimulation* cluster, int node, bool wait_for_leases) {
+  const auto* const logic = &cluster->membership(node);
+  const absl::Duration step = absl::Microseconds(ClusterSimulation::kStepUs);
+  // Whether it came back, to the same process.
+  const auto await = [&](uint64_t number) {
+    for (int i = 0; i < 3'000 && logic == &cluster->membership(node); ++i) {
+      if (logic->read_number() >= number) return true;
+      cluster->RunDisturbed(step);
+    }
+    return false;
+  };
+  Holds holds;
+  if (!await(cluster->SetHold(node, true, true))) return holds;
+  const uint64_t lapses = logic->lapses();
+  const int64_t certain_ns =
+      cluster->boot_ns(node) +
+      (wait_for_leases ? MemberLogic::SafeLeaseNs(logic->LongestLease()) : 0);
+  while (cluster->boot_ns(node) < certain_ns) cluster->RunDisturbed(step);
+  for (int i = 0; i < 500; ++i) {
+    holds.unaware += cluster->Unaware();
+    cluster->RunDisturbed(step);
+  }
+  if (logic != &cluster->membership(node) ||
+      !await(cluster->SetHold(node, true, false)) ||
+      logic->lapses() != lapses) {
+    return {};
+  }
+  holds.held = 1;
+  cluster->SetHold(node, false, false);
+  return holds;
+}
+
+TEST(SlotSimulationTest, AHoldIsKnownToEachOwnerOnceNoOlderLeaseRuns) {
+  for (const bool wait_for_leases : {true, false}) {
+    Holds all;
+    for (int i = 0; i < Rounds(kSlotSeeds); ++i) {
+      ClusterSimulation cluster(Rough(3 + i % 3, 4 + i % 5), Seed() + i);
+      cluster.RunDisturbed(absl::Seconds(10));
+      for (int node = 0; node < 3; ++node) {
+        const Holds holds = Hold(&cluster, node, wait_for_leases);
+        all.held += holds.held;
+        all.unaware += holds.unaware;
+      }
+    }
+    EXPECT_GT(all.held, Rounds(kSlotSeeds) / 4);
+    EXPECT_EQ(all.unaware > 0, !wait_for_leases) << "seed " << Seed();
+  }
+}
+
 TEST(SlotSimulationTest, SlotsAreSharedEvenlyAndOwnedAfterFaults) {
   for (int i = 0; i < Rounds(kSlotSeeds); ++i) {
     const int members = 3 + i % 3;
