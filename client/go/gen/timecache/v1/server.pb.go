@@ -942,6 +942,9 @@ func (x *MemoryShares) GetBacklogBytes() uint64 {
 // a restart; in a cluster, the topic of Kafka. Counts start with the server, or with its
 // ownership. A commit holds the appends that arrived while the previous one was
 // written: one for each namespace that has changed.
+//
+// Where the nodes of a cluster share the ownership, this is the node's part: sums of the
+// slots that it owns, and counts with those that it has owned since it started.
 type JournalStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Where it is: journal.directory of the configuration; in a cluster, the topic.
@@ -1106,8 +1109,7 @@ type GetServerResponse struct {
 	Connections *LimitUse `protobuf:"bytes,10,opt,name=connections,proto3" json:"connections,omitempty"`
 	// How memory_bytes is used.
 	MemoryShares *MemoryShares `protobuf:"bytes,11,opt,name=memory_shares,json=memoryShares,proto3" json:"memory_shares,omitempty"`
-	// Also unset if there is no journal: then all namespaces have durability MEMORY; and
-	// in a cluster whose nodes share the ownership.
+	// Also unset if there is no journal: then all namespaces have durability MEMORY.
 	Journal *JournalStatus `protobuf:"bytes,12,opt,name=journal,proto3" json:"journal,omitempty"`
 	// How far the machine's wall clock is ahead of `now`; negative: behind it. The
 	// server's time is slewed towards it, see ServerConfig. Unset with a virtual clock.

@@ -55,14 +55,17 @@ type ServerServiceClient interface {
 	// the stream of a client that reads nothing for limits.response_timeout
 	// (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
 	//
-	// In a cluster the owner makes it, from the topic that the journal is in, of which it
-	// deletes nothing meanwhile. UNAVAILABLE: NOT_OWNER, and nothing was sent;
-	// OWNERSHIP_LOST; without a reason: Kafka's brokers do not answer.
+	// In a cluster it is made from the topic that the journal is in, of which nothing is
+	// deleted meanwhile. The owner makes it; where the nodes share the ownership
+	// (cluster.forward_calls), whichever node is called: what it has of each partition is
+	// then as of a moment of its own, within some milliseconds in a second or two after
+	// the call. UNAVAILABLE: NOT_OWNER, and nothing was sent; OWNERSHIP_LOST; without a
+	// reason, as its message says: Kafka's brokers do not answer, an owner has deleted
+	// what was not read yet, or the backup has taken an hour.
 	//
-	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal, or is a node of a
-	// cluster whose nodes share the ownership. RESOURCE_EXHAUSTED (MAX_BACKUPS): two
-	// backups are in progress. With access rules, needs VERB_ADMIN on the pattern "*": a
-	// backup has all keys and values. Each call is a new backup.
+	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+	// (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN on
+	// the pattern "*": a backup has all keys and values. Each call is a new backup.
 	BackupJournal(ctx context.Context, in *BackupJournalRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupJournalResponse], error)
 	// Describes the cluster as this node sees it, whether it is the owner or not. Where
 	// the nodes share the ownership (cluster.forward_calls), `slots` says who owns what:
@@ -256,14 +259,17 @@ type ServerServiceServer interface {
 	// the stream of a client that reads nothing for limits.response_timeout
 	// (CANCELLED). A server that stops ends the stream with UNAVAILABLE (DRAINING).
 	//
-	// In a cluster the owner makes it, from the topic that the journal is in, of which it
-	// deletes nothing meanwhile. UNAVAILABLE: NOT_OWNER, and nothing was sent;
-	// OWNERSHIP_LOST; without a reason: Kafka's brokers do not answer.
+	// In a cluster it is made from the topic that the journal is in, of which nothing is
+	// deleted meanwhile. The owner makes it; where the nodes share the ownership
+	// (cluster.forward_calls), whichever node is called: what it has of each partition is
+	// then as of a moment of its own, within some milliseconds in a second or two after
+	// the call. UNAVAILABLE: NOT_OWNER, and nothing was sent; OWNERSHIP_LOST; without a
+	// reason, as its message says: Kafka's brokers do not answer, an owner has deleted
+	// what was not read yet, or the backup has taken an hour.
 	//
-	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal, or is a node of a
-	// cluster whose nodes share the ownership. RESOURCE_EXHAUSTED (MAX_BACKUPS): two
-	// backups are in progress. With access rules, needs VERB_ADMIN on the pattern "*": a
-	// backup has all keys and values. Each call is a new backup.
+	// FAILED_PRECONDITION (NO_JOURNAL): the server has no journal. RESOURCE_EXHAUSTED
+	// (MAX_BACKUPS): two backups are in progress. With access rules, needs VERB_ADMIN on
+	// the pattern "*": a backup has all keys and values. Each call is a new backup.
 	BackupJournal(*BackupJournalRequest, grpc.ServerStreamingServer[BackupJournalResponse]) error
 	// Describes the cluster as this node sees it, whether it is the owner or not. Where
 	// the nodes share the ownership (cluster.forward_calls), `slots` says who owns what:
