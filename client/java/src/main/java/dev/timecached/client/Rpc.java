@@ -464,7 +464,7 @@ final class Rpc {
 
     /**
      * Nanoseconds until the next attempt, after one that failed; negative: there is none. Only a
-     * server gives reasons; without one and without a connection there was no server.
+     * server gives reasons; without one and without a connection, also a late one, there was none.
      */
     long pauseAfter(Route from, TimecacheException error, boolean connected) {
       if (owner != null && hasLeftOwner(error)) {
@@ -484,7 +484,7 @@ final class Rpc {
       if (left-- <= 0
           || !error.isConnectionLost()
           || connection().isShutdown()
-          || !(connected || error.reason().isPresent())
+          || !(connected || sending.hasBegun || error.reason().isPresent())
           || Thread.currentThread().isInterrupted()) {
         return -1;
       }
