@@ -24,7 +24,8 @@ READERS = {
     "TimeCacheService": {"Contains", "Size", "Scan", "WatchExpired", "WatchChanges",
                          "WatchExpiring"},
     "GroupService": {"GetGroup", "ListGroups", "ListMembers", "ListUnsettled"},
-    "NamespaceService": {"GetDeaths", "GetHotKeys", "GetNamespace", "ListNamespaces"},
+    "NamespaceService": {"GetDeaths", "GetHotKeys", "GetNamespace", "GetOwners",
+                         "ListNamespaces"},
     "ServerService": {"GetCluster", "GetServer", "ListConnections", "ListSlowCalls", "TailCalls",
                       "WhoAmI"},
 }
