@@ -334,13 +334,13 @@ TEST(ClusterMoveTest, ABackupOfSharedSlotsHasAllThatWasAcknowledged) {
     EXPECT_GT(info->journal->commits, 0u);
   }
   const auto expect_least = [&](const Client& client) {
-    for (const auto& [key, value] : least) {
-      const auto entry = CallUntilOk([&] { return client.Get(key); });
+    for (const auto& each : least) {
+      const auto entry = CallUntilOk([&] { return client.Get(each.first); });
       ASSERT_TRUE(entry.ok()) << entry.status();
-      ASSERT_TRUE(entry->has_value()) << key;
+      ASSERT_TRUE(entry->has_value()) << each.first;
       int is = 0;
       EXPECT_TRUE(absl::SimpleAtoi((*entry)->value, &is));
-      EXPECT_GE(is, value) << key;
+      EXPECT_GE(is, each.second) << each.first;
     }
   };
   TestClusterOptions options = SharedCluster();

@@ -265,7 +265,7 @@ void AsyncClient::Execute(const Batch& batch,
   BatchRoutes routes = RoutesOf(state_->core(), state_->options(), batch);
   if (!routes.parts.empty()) {
     return state_->SendParts(std::move(routes.parts), RepeatOf(batch.proto()),
-                             call, std::move(done));
+                             call, done);
   }
   v1::ExecuteRequest request = batch.proto();
   request.set_namespace_(state_->ns());
