@@ -186,9 +186,11 @@ TEST_P(SalvagedCheckpointTest, AWalkWithoutAnEndIsThereAllTheSame) {
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(store_.Put("a", absl::StrCat(i), "value").status.ok());
   }
+  // One round, and no other.
   ASSERT_TRUE(Await([&] {
-    store_.checkpointer().Look();
-    return store_.checkpointer().GetStatistics().rounds > 0;
+    const Checkpointer::Statistics now = store_.checkpointer().GetStatistics();
+    if (now.rounds == 0 && !now.writing) store_.checkpointer().Look();
+    return now.rounds > 0;
   }));
   ASSERT_TRUE(Await([&] {
     const JournalStatistics now = store_.journal().statistics();
