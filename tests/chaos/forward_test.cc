@@ -1,18 +1,28 @@
 // Clients of a node that has others answer for what these own.
 
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
 #include "gtest/gtest.h"
 #include "tests/chaos/test_cluster.h"
 #include "tests/support/await.h"
 #include "tests/support/process.h"
+#include "timecache/channel.h"
 #include "timecache/client.h"
+#include "timecache/v1/namespaces.grpc.pb.h"
 
 namespace timecache::test {
 namespace {
+
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr absl::Duration kForwardImpatience = absl::Seconds(5);
 constexpr int kForwardedPuts = 20;
@@ -33,6 +43,20 @@ void ExpectValues(const Client& caller, const std::string& prefix) {
     ASSERT_TRUE(get->has_value());
     EXPECT_EQ((*get)->value, prefix);
   }
+}
+
+// As the node at this address names them.
+std::vector<std::string> OwnersOf(const std::string& name,
+                                  const std::string& address) {
+  grpc::ClientContext context;
+  v1::GetOwnersRequest request;
+  request.set_name(name);
+  v1::GetOwnersResponse owners;
+  const grpc::Status status =
+      v1::NamespaceService::NewStub(MakeChannel(address))
+          ->GetOwners(&context, request, &owners);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return {owners.addresses().begin(), owners.addresses().end()};
 }
 
 // Of one key's partition whichever node owns it: both nodes are called for all keys.
@@ -60,6 +84,14 @@ TEST(ForwardTest, CallsAtAnyNodeSucceedBeforeDuringAndAfterAHandover) {
   cluster.AwaitWhole();
   EXPECT_GT(cluster.node(0).ServedSlots(), 0u);
   EXPECT_GT(cluster.node(1).ServedSlots(), 0u);
+  // Both nodes name the same owners, which are these two.
+  const std::vector<std::string> owners =
+      OwnersOf("kept", cluster.node(0).address());
+  EXPECT_THAT(owners, SizeIs(16));
+  EXPECT_THAT(std::set<std::string>(owners.begin(), owners.end()),
+              UnorderedElementsAre(cluster.node(0).address(),
+                                   cluster.node(1).address()));
+  EXPECT_EQ(OwnersOf("kept", cluster.node(1).address()), owners);
   const Client first = cluster.CallerOfOne("kept", 0, kForwardImpatience);
   const Client second = cluster.CallerOfOne("kept", 1, kForwardImpatience);
   ExpectPuts(first, "before");

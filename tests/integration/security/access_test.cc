@@ -103,6 +103,17 @@ TEST_F(AccessTest, AMalformedBatchOfOneWhoIsNotKnownSaysOnlyThat) {
   ExpectInvalid(As("nobody", &Data::Execute, "").status, "operations", "4096");
 }
 
+// Who owns is for all who may do anything there: the server has none to name.
+TEST_F(AccessTest, AnyRightOnANamespaceIsEnoughToAskForItsOwners) {
+  for (const char* caller : {"reader", "writer", "admin"}) {
+    ExpectError(As(caller, &Names::GetOwners, "name: 'default'").status,
+                grpc::StatusCode::FAILED_PRECONDITION, v1::NO_CLUSTER,
+                "cluster");
+  }
+  ExpectDenied(As("nobody", &Names::GetOwners, "name: 'default'").status,
+               "read");
+}
+
 TEST_F(AccessTest, AdministrationIsForAdministrators) {
   ExpectDenied(As("reader", &Names::CreateNamespace, "name: 'new'").status,
                "admin", "new");

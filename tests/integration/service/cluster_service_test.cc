@@ -3,7 +3,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
@@ -14,6 +17,7 @@ namespace timecache::test {
 namespace {
 
 using grpc::StatusCode;
+using ::testing::ElementsAre;
 using ServerStub = v1::ServerService::Stub;
 
 constexpr int kServing = 1;
@@ -42,6 +46,10 @@ struct FakeCluster {
         }
         owns = false;
         done("other");
+      };
+      to->cluster.owners_of = [](absl::string_view name, int partitions) {
+        return std::vector<std::string>(static_cast<size_t>(partitions),
+                                        absl::StrCat(name, ":7171"));
       };
     };
     return options;
@@ -86,6 +94,42 @@ TEST(ClusterService, OnlyTheOwnerServes) {
           .status);
   cluster.owns = true;
   EXPECT_EQ(server.Get("a").entry().value(), "1");
+}
+
+v1::GetOwnersRequest OwnersOf(const std::string& name) {
+  v1::GetOwnersRequest request;
+  request.set_name(name);
+  return request;
+}
+
+TEST(ClusterService, EachPartitionOfANamespaceHasAnOwner) {
+  FakeCluster cluster;
+  TestServer server(cluster.Options());
+  v1::CreateNamespaceRequest create;
+  create.set_name("spread");
+  create.mutable_options()->set_num_partitions(3);
+  Must(Call(server.namespaces(), &v1::NamespaceService::Stub::CreateNamespace,
+            create));
+  const auto owners =
+      Must(Call(server.namespaces(), &v1::NamespaceService::Stub::GetOwners,
+                OwnersOf("spread")));
+  EXPECT_THAT(owners.addresses(),
+              ElementsAre("spread:7171", "spread:7171", "spread:7171"));
+  const ErrorParts missing =
+      PartsOf(Call(server.namespaces(), &v1::NamespaceService::Stub::GetOwners,
+                   OwnersOf("missing"))
+                  .status);
+  EXPECT_EQ(missing.code, StatusCode::NOT_FOUND);
+}
+
+TEST(ClusterService, WhereNoNodesShareTheOwnershipNobodyIsNamed) {
+  TestServer server;
+  const ErrorParts none =
+      PartsOf(Call(server.namespaces(), &v1::NamespaceService::Stub::GetOwners,
+                   OwnersOf("default"))
+                  .status);
+  EXPECT_EQ(none.code, StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(none.reason, v1::NO_CLUSTER);
 }
 
 TEST(ClusterService, HealthIsServingOnceItIsSaid) {

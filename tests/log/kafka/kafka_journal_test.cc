@@ -107,6 +107,23 @@ class KafkaJournalTest : public testing::Test {
     return appended->position;
   }
 
+  // Of a snapshot that begins with the first records.
+  static Records ReadAll(KafkaSnapshot* snapshot) {
+    Records records;
+    absl::Status status;
+    while (status.ok() && !snapshot->done()) {
+      status = snapshot->Read(
+          absl::Seconds(10),
+          [&](uint32_t partition, uint64_t position, absl::string_view record) {
+            EXPECT_EQ(position, records[partition].size());
+            records[partition].emplace_back(record);
+            return absl::OkStatus();
+          });
+    }
+    EXPECT_EQ(status, absl::OkStatus());
+    return records;
+  }
+
   // Of all partitions, by a node that comes new.
   Records ReadAll() {
     const auto node = Open("reader");
@@ -293,20 +310,9 @@ TEST_F(KafkaJournalTest, ASnapshotHasWhatWasThereAndNothingLater) {
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_EQ(*Append(owner.get(), 0, {"later"}), 3u);
   EXPECT_EQ(*Append(owner.get(), 3, {"later"}), 0u);
-  Records records;
-  while (!(*snapshot)->done()) {
-    const absl::Status read = (*snapshot)->Read(
-        absl::Seconds(10),
-        [&](uint32_t partition, uint64_t position, absl::string_view record) {
-          EXPECT_EQ(position, records[partition].size());
-          records[partition].emplace_back(record);
-          return absl::OkStatus();
-        });
-    ASSERT_EQ(read, absl::OkStatus());
-  }
-  EXPECT_THAT(records[0], ElementsAre("x", "y", "z"));
-  EXPECT_THAT(records[2], ElementsAre("other"));
-  EXPECT_EQ(records.size(), 2u);
+  const Records records = ReadAll(snapshot->get());
+  EXPECT_THAT(records, ElementsAre(Pair(0, ElementsAre("x", "y", "z")),
+                                   Pair(2, ElementsAre("other"))));
   owner->journal->Stop();
   EXPECT_TRUE(absl::IsCancelled((*snapshot)->Read(
       absl::Seconds(10),
@@ -356,19 +362,8 @@ TEST_F(KafkaJournalTest, ASnapshotOfOnePartitionHasNoOther) {
   const auto snapshot = owner->journal->OpenSnapshot();
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_THAT((*snapshot)->first(), ElementsAre(0));
-  std::vector<std::string> records;
-  while (!(*snapshot)->done()) {
-    const absl::Status read = (*snapshot)->Read(
-        absl::Seconds(10),
-        [&](uint32_t partition, uint64_t position, absl::string_view record) {
-          EXPECT_EQ(partition, 0u);
-          EXPECT_EQ(position, records.size());
-          records.emplace_back(record);
-          return absl::OkStatus();
-        });
-    ASSERT_EQ(read, absl::OkStatus());
-  }
-  EXPECT_THAT(records, ElementsAre("x", "y"));
+  EXPECT_THAT(ReadAll(snapshot->get()),
+              ElementsAre(Pair(0, ElementsAre("x", "y"))));
 }
 
 // Of whichever node, and whoever owns.
@@ -387,17 +382,7 @@ TEST_F(KafkaJournalTest, ATopicsSnapshotHasWhatWasThereAndNothingLater) {
   const auto third = Open("c", {}, 1);
   Own(third.get());
   EXPECT_EQ(*Append(third.get(), 0, {"later"}), 1u);
-  Records records;
-  while (!(*snapshot)->done()) {
-    const absl::Status read = (*snapshot)->Read(
-        absl::Seconds(10),
-        [&](uint32_t partition, uint64_t position, absl::string_view record) {
-          EXPECT_EQ(position, records[partition].size());
-          records[partition].emplace_back(record);
-          return absl::OkStatus();
-        });
-    ASSERT_EQ(read, absl::OkStatus());
-  }
+  const Records records = ReadAll(snapshot->get());
   EXPECT_THAT(records, ElementsAre(Pair(0, ElementsAre("x", "y")),
                                    Pair(1, ElementsAre("z"))));
   EXPECT_TRUE(first->journal->IsOwner());
@@ -416,16 +401,7 @@ TEST_F(KafkaJournalTest, ATopicsSnapshotSurvivesErrorsOfBrokers) {
                  RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION});
   const auto snapshot = OpenTopicSnapshot(brokers->options(), topic_);
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-  size_t records = 0;
-  while (!(*snapshot)->done()) {
-    ASSERT_EQ((*snapshot)->Read(absl::Seconds(10),
-                                [&](uint32_t, uint64_t, absl::string_view) {
-                                  ++records;
-                                  return absl::OkStatus();
-                                }),
-              absl::OkStatus());
-  }
-  EXPECT_EQ(records, 1u);
+  EXPECT_THAT(ReadAll(snapshot->get()), ElementsAre(Pair(0, ElementsAre("x"))));
 }
 
 TEST_F(KafkaJournalTest, APartitionThatTheTopicLacksIsNotFound) {
